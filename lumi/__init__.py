@@ -1,0 +1,1 @@
+"""Lumi: an embedded language and a search-based compiler for deep learning."""

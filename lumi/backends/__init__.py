@@ -1,0 +1,1 @@
+"""What a device can run, one package a device."""

@@ -1,0 +1,1 @@
+"""Kernels in C, by the system compiler, and in numpy."""

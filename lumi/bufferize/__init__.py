@@ -1,0 +1,1 @@
+"""Reads kernel graphs, writes a plan: aliases and one arena."""

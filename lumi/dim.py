@@ -1,0 +1,233 @@
+"""Symbolic integers: polynomials over named dims, with floor division and remainder, and their ranges.
+
+A size is an `Extent`: a plain `int`, or a `Dim` that no simplification could make one.  All arithmetic
+goes through the operators and returns an `Extent` in canonical form, so `==` is structural equality.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Atom: TypeAlias = "str | Quotient | Remainder"
+Monomial: TypeAlias = "tuple[Atom, ...]"
+Extent: TypeAlias = "int | Dim"
+
+
+@dataclass(frozen=True, slots=True)
+class DimRange:
+    """A declared dim: `low <= name <= high`; search measures at `hints`."""
+
+    name: str
+    low: int
+    high: int
+    hints: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """`floor(value / divisor)`."""
+
+    value: Dim
+    divisor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """`value - divisor * floor(value / divisor)`."""
+
+    value: Dim
+    divisor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A sum of integer multiples of products of atoms; `terms` is sorted and has no zero coefficient."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __add__(self, other: Extent) -> Extent:
+        return _sum(self.terms, _terms(other))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Extent:
+        return self * -1
+
+    def __sub__(self, other: Extent) -> Extent:
+        return self + other * -1
+
+    def __rsub__(self, other: Extent) -> Extent:
+        return (self * -1) + other
+
+    def __mul__(self, other: Extent) -> Extent:
+        products = [
+            (tuple(sorted((*a, *b), key=repr)), x * y) for a, x in self.terms for b, y in _terms(other)
+        ]
+        return _sum(products)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> Extent:
+        """Floor division by a positive int: the divisible part leaves the quotient."""
+        whole, rest = self._split(divisor)
+        exact = _sum([(m, c // divisor) for m, c in whole])
+        if isinstance(rest, int):
+            return exact + rest // divisor
+        return exact + Dim((((Quotient(rest, divisor),), 1),))
+
+    def __mod__(self, divisor: int) -> Extent:
+        """Floor remainder by a positive int."""
+        rest = self._split(divisor)[1]
+        if isinstance(rest, int):
+            return rest % divisor
+        return Dim((((Remainder(rest, divisor),), 1),))
+
+    def _split(self, divisor: int) -> tuple[list[tuple[Monomial, int]], Extent]:
+        if divisor <= 0:
+            raise ValueError(f"a dim is divided by {divisor}, not by a positive integer")
+        whole = [(m, c) for m, c in self.terms if c % divisor == 0]
+        return whole, _sum([(m, c) for m, c in self.terms if c % divisor])
+
+    def names(self) -> frozenset[str]:
+        """Every declared dim that the value depends on."""
+        found: set[str] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                found |= {atom} if isinstance(atom, str) else atom.value.names()
+        return frozenset(found)
+
+    def __str__(self) -> str:
+        """An s-expression that the reader takes back: `(+ past seq)`."""
+        parts = [_show_term(m, c) for m, c in self.terms]
+        return parts[0] if len(parts) == 1 else f"(+ {' '.join(parts)})"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def var(name: str) -> Dim:
+    """The dim called `name`."""
+    return Dim((((name,), 1),))
+
+
+def bind(extent: Extent, values: Mapping[str, int]) -> Extent:
+    """Replace the dims in `values` by their integers; the result is an int when all are given."""
+    if isinstance(extent, int):
+        return extent
+    total: Extent = 0
+    for monomial, coefficient in extent.terms:
+        product: Extent = coefficient
+        for atom in monomial:
+            product = product * _bind_atom(atom, values)
+        total = total + product
+    return total
+
+
+def value(extent: Extent, values: Mapping[str, int]) -> int:
+    """The integer an extent is under `values`.  Raises `KeyError` naming a missing dim."""
+    bound = bind(extent, values)
+    if isinstance(bound, int):
+        return bound
+    raise KeyError(min(bound.names()))
+
+
+def bounds(extent: Extent, ranges: Mapping[str, DimRange]) -> tuple[float, float]:
+    """Least and greatest value over the declared ranges; an undeclared dim counts as 0 … ∞.
+
+    Exact for sums of independent monomials with nonnegative dims, conservative otherwise.
+    """
+    if isinstance(extent, int):
+        return extent, extent
+    low = high = 0.0
+    for monomial, coefficient in extent.terms:
+        a, b = 1.0, 1.0
+        for atom in monomial:
+            c, d = _atom_bounds(atom, ranges)
+            corners = [0.0 if 0 in (x, y) else x * y for x in (a, b) for y in (c, d)]
+            a, b = min(corners), max(corners)
+        low += min(coefficient * a, coefficient * b)
+        high += max(coefficient * a, coefficient * b)
+    return low, high
+
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """The product of extents; 1 for none."""
+    total: Extent = 1
+    for extent in extents:
+        total = total * extent
+    return total
+
+
+def divide(a: Extent, b: Extent) -> Extent | None:
+    """`a / b` when `b` is a single term that divides every term of `a` exactly, else None."""
+    if isinstance(b, int) or len(b.terms) == 1:
+        ((monomial, coefficient),) = _terms(b) if b != 0 else (((), 0),)
+        quotient: list[tuple[Monomial, int]] = []
+        for m, c in _terms(a):
+            rest = _without(m, monomial)
+            if coefficient == 0 or rest is None or c % coefficient:
+                return None
+            quotient.append((rest, c // coefficient))
+        return _sum(quotient)
+    return 1 if a == b else None
+
+
+def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
+    rest = list(monomial)
+    for atom in part:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
+
+
+def _terms(extent: Extent) -> tuple[tuple[Monomial, int], ...]:
+    if isinstance(extent, Dim):
+        return extent.terms
+    return (((), extent),) if extent else ()
+
+
+def _sum(*groups: Iterable[tuple[Monomial, int]]) -> Extent:
+    total: dict[Monomial, int] = {}
+    for group in groups:
+        for monomial, coefficient in group:
+            total[monomial] = total.get(monomial, 0) + coefficient
+    terms = tuple(sorted(((m, c) for m, c in total.items() if c), key=lambda t: (len(t[0]) == 0, repr(t[0]))))
+    if not terms:
+        return 0
+    if len(terms) == 1 and terms[0][0] == ():
+        return terms[0][1]
+    return Dim(terms)
+
+
+def _bind_atom(atom: Atom, values: Mapping[str, int]) -> Extent:
+    if isinstance(atom, str):
+        return values[atom] if atom in values else var(atom)
+    inner = bind(atom.value, values)
+    return inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor
+
+
+def _atom_bounds(atom: Atom, ranges: Mapping[str, DimRange]) -> tuple[float, float]:
+    if isinstance(atom, str):
+        return (ranges[atom].low, ranges[atom].high) if atom in ranges else (0, math.inf)
+    if isinstance(atom, Remainder):
+        return 0, atom.divisor - 1
+    low, high = bounds(atom.value, ranges)
+    return low // atom.divisor, high // atom.divisor if math.isfinite(high) else high
+
+
+def _show_term(monomial: Monomial, coefficient: int) -> str:
+    if not monomial:
+        return str(coefficient)
+    factors = [a if isinstance(a, str) else _show_division(a) for a in monomial]
+    if coefficient != 1:
+        factors.insert(0, str(coefficient))
+    return factors[0] if len(factors) == 1 else f"(* {' '.join(factors)})"
+
+
+def _show_division(atom: Quotient | Remainder) -> str:
+    head = "div" if isinstance(atom, Quotient) else "mod"
+    return f"({head} {atom.value} {atom.divisor})"

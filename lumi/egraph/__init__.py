@@ -1,0 +1,1 @@
+"""Reads regions, writes saturated e-graphs; the only door to egglog."""

@@ -1,0 +1,59 @@
+"""A saturated e-graph as plain data: classes of e-nodes and the facts that extraction needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lumi.dtype import DType
+
+Attribute = int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class ENode:
+    """One way to compute a class.
+
+    Terms: `In(name, mask, dtype) Gat(name, mask, dtype; index) Const(value) Pos(mask) Un(op; a) Bin(op; a b)
+    Sel(; c a b) Red(op; domain body) Fin(; acc) Run(; acc) Prev(; acc)`; accumulators:
+    `Acc(op; domain step rho tau)`; domains: `Full(mask) Chunk(mask, chunk mask) Mask(; domain predicate)`.
+    `attrs` stand before the semicolon, `children` (class ids) after it.
+    """
+
+    op: str
+    attrs: tuple[Attribute, ...]
+    children: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMatches:
+    """How often a rule matched during saturation."""
+
+    name: str
+    family: str
+    matches: int
+
+
+@dataclass(frozen=True, slots=True)
+class EGraph:
+    """Classes by id, each with its e-nodes in a canonical order.
+
+    `roots[k]` is the class of the region's k-th store.  `free` are the axes a term varies over (with loop
+    time bits), `final` the axes whose finished reductions it needs, `dtype` its element type, `storage`
+    the type a cut at the class is stored in without loss.  `saturated` is False when a limit stopped it.
+    """
+
+    classes: Mapping[int, tuple[ENode, ...]]
+    roots: tuple[int, ...]
+    free: Mapping[int, int]
+    final: Mapping[int, int]
+    dtype: Mapping[int, DType]
+    storage: Mapping[int, DType]
+    saturated: bool
+    seconds: float
+    rules: tuple[RuleMatches, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of e-nodes."""
+        return sum(map(len, self.classes.values()))

@@ -1,0 +1,1 @@
+"""Fields over named axes: index maps, accesses, terms and regions."""

@@ -1,0 +1,1 @@
+"""The tensor graph: positional tensors, fifteen primitives and one movement op."""

@@ -1,0 +1,1 @@
+"""Reads forms, writes HLIR: values, scopes, special forms, modules."""

@@ -1,0 +1,196 @@
+"""A kernel: a grid of cells, each running a tile program in single assignment.
+
+Every value is a tile over some of the kernel's axes; a tile spans `tiles[axis]` positions of each.
+Lanes past the end of an axis are never loaded, reduced or stored.  Tile sizes and the template that
+turns the program into code are choices of the search, kept in the `Schedule`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lumi.dim import Extent
+from lumi.dtype import DType
+from lumi.field.access import Access
+from lumi.field.term import Term
+
+Operand: TypeAlias = "str | float"
+"""A value by its name, or a number that takes the type of what it meets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The elements of `access` over the current tile of `axes`; `data` are the fields its index needs."""
+
+    var: str
+    access: Access
+    data: tuple[Operand, ...]
+    axes: tuple[str, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The positions along `axis` in the current tile, i32."""
+
+    var: str
+    axis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The runtime value of a dim, i32."""
+
+    var: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """An elementwise operator (a name of `field.term`, `sel`, `cast.<dtype>`, `bits.<dtype>`)."""
+
+    var: str
+    op: str
+    args: tuple[Operand, ...]
+    axes: tuple[str, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """The reduction of a tile by `op` (sum, max, mul) over the axes `over`; ragged lanes are identities."""
+
+    var: str
+    op: str
+    over: tuple[str, ...]
+    value: Operand
+    axes: tuple[str, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """Σ over `over` of a · b, in `dtype`."""
+
+    var: str
+    over: tuple[str, ...]
+    a: Operand
+    b: Operand
+    axes: tuple[str, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Write a tile to memory, converted to the access's dtype."""
+
+    access: Access
+    value: Operand
+    axes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """An accumulator of a loop: starts as the identity of `op`, is `previous` inside, becomes `next`.
+
+    After the loop it is called `final`.
+    """
+
+    op: str
+    previous: str
+    next: str
+    final: str
+    axes: tuple[str, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Run `body` for each tile of the axes; with `chunk`, only the tiles of that chunk of the axis.
+
+    A tile on which some guard is false everywhere is skipped: it would leave every carry as it is.
+    """
+
+    axes: tuple[str, ...]
+    chunk: str | None
+    guards: tuple[Term, ...]
+    carries: tuple[Carry, ...]
+    body: tuple[Statement, ...]
+
+
+Statement: TypeAlias = "Load | Position | Symbol | Map | Reduce | Dot | Store | Loop"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A tile program.  `axes` holds the extent of every axis it uses, in memory order.
+
+    The grid has one cell per tile of each `grid` axis; `resident` axes are held whole.
+    """
+
+    axes: Mapping[str, Extent]
+    grid: tuple[str, ...]
+    resident: tuple[str, ...]
+    tiles: Mapping[str, int]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How a kernel becomes code: a template of the backend and its numbers, sorted by name."""
+
+    template: str
+    options: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """A buffer between kernels: its shape and the type it is stored in."""
+
+    shape: tuple[Extent, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A kernel and its schedule."""
+
+    kernel: Kernel
+    schedule: Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class KernelGraph:
+    """The kernels of a region, producers first, and the temporaries (`T0`, `T1` …) between them."""
+
+    steps: tuple[Step, ...]
+    temporaries: Mapping[str, Temporary]
+
+
+def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement, loops before their bodies."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Loop):
+            yield from walk(statement.body)
+
+
+def accesses(kernel: Kernel) -> Iterator[tuple[Access, bool]]:
+    """Every access with whether it writes."""
+    for statement in walk(kernel.body):
+        if isinstance(statement, Load):
+            yield statement.access, False
+        elif isinstance(statement, Store):
+            yield statement.access, True
+
+
+def buffers(kernel: Kernel) -> tuple[str, ...]:
+    """The buffers a kernel touches, in the order of first mention: the order it takes them in."""
+    return tuple(dict.fromkeys(a.buffer for a, _ in accesses(kernel)))
+
+
+def written(kernel: Kernel) -> frozenset[str]:
+    """The buffers a kernel writes."""
+    return frozenset(a.buffer for a, writes in accesses(kernel) if writes)

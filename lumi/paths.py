@@ -1,0 +1,23 @@
+"""Where the language's own files live, in a checkout or in an installed wheel, and where Lumi caches."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def data(folder: str) -> Path:
+    """The folder `grammar`, `stdlib`, `rules` or `models`: inside the wheel, else beside the package."""
+    packaged = _PACKAGE / "data" / folder
+    return packaged if packaged.is_dir() else _PACKAGE.parent / folder
+
+
+def cache() -> Path:
+    """The folder for compiled kernels and tuning records: `LUMI_CACHE`, else the platform's."""
+    chosen = os.environ.get("LUMI_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "lumi"

@@ -1,0 +1,1 @@
+"""What runs: buffers, launches, dims and bindings, in one file."""

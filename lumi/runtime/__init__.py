@@ -1,0 +1,1 @@
+"""Runs a plan on a device; knows nothing of the compiler."""

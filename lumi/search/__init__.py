@@ -1,0 +1,1 @@
+"""Reads an e-graph, measures, writes the fastest kernel graph and why it won."""
