@@ -1,0 +1,91 @@
+"""What the runtime asks of a device: memory, and an executable made from a plan.
+
+A backend implements `Device` in `lumi.backends.<target>.device`; only `open_device` knows their names.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
+
+import numpy as np
+
+from lumi.errors import LumiError
+from lumi.plan.plan import Plan
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+"""A host array; bf16 elements are held as uint16."""
+
+_BACKENDS = {"cpu": "lumi.backends.cpu.device"}
+"""The module of each target; it has `open_device() -> Device`.  A plan chooses among these names only."""
+
+
+class Memory(Protocol):
+    """A block of device memory whose first byte lies at a multiple of `lumi.plan.plan.ALIGNMENT`."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    def write(self, array: Array, offset: int = 0) -> None:
+        """Copy a C-contiguous array in, from byte `offset` on."""
+
+    def read(self, array: Array, offset: int = 0) -> None:
+        """Fill a C-contiguous array with the bytes from `offset` on."""
+
+    def clear(self) -> None:
+        """Make every byte zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a buffer begins: byte `offset` of a block."""
+
+    memory: Memory
+    offset: int
+
+
+class Program(Protocol):
+    """The launches of one variant with every address filled in."""
+
+    def run(self, dims: Mapping[str, int]) -> None:
+        """Run all launches in order, and wait.  `dims` has every dim of the variant."""
+
+
+class Executable(Protocol):
+    """The kernels of a plan, ready to run on one device."""
+
+    def prepare(self, variant: int, places: Sequence[Place]) -> Program:
+        """The launches of `plan.variants[variant]`; `places[i]` is where its buffer i lies.
+
+        The program keeps the memories alive.  Called once a variant and session: everything that a
+        call would otherwise compute or allocate is done here.
+        """
+
+
+class Device(Protocol):
+    """Something that holds memory and runs kernels."""
+
+    @property
+    def name(self) -> str:
+        """What it is, in words, for people."""
+
+    def allocate(self, size: int) -> Memory:
+        """A zeroed block of at least `size` bytes."""
+
+    def adopt(self, array: Array) -> Memory:
+        """A block holding a C-contiguous array that never changes; shares the host's memory if it can."""
+
+    def load(self, plan: Plan) -> Executable:
+        """Compile the kernels of a plan, or take them from its binaries."""
+
+
+def open_device(target: str) -> Device:
+    """The device that plans for `target` run on.  Raises `LumiError` for an unknown target."""
+    if target not in _BACKENDS:
+        raise LumiError(
+            "device error", f"no device runs plans for {target!r}", hint=f"targets: {', '.join(_BACKENDS)}"
+        )
+    return cast(Device, importlib.import_module(_BACKENDS[target]).open_device())
