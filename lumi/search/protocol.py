@@ -1,0 +1,86 @@
+"""What the search asks of a backend, and what it is told.
+
+The search never imports a backend: the compiler hands it one that keeps this protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from lumi.field.region import Region
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of a kernel should take, by an analytic model.
+
+    `seconds` is the estimate that orders candidates.  `floor` is the time no schedule can beat: the larger
+    of `traffic` (bytes that must cross memory once) over bandwidth and `flops` over peak.  `live` are the
+    bytes of tiles alive at once in a grid cell.
+    """
+
+    seconds: float
+    floor: float
+    traffic: float
+    flops: float
+    live: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Measured seconds of a kernel graph whose results were right.
+
+    `seconds` is the median of whole runs; `steps` are the kernels' own medians, in the graph's order.
+    """
+
+    seconds: float
+    steps: tuple[float, ...]
+
+
+class Reason(Enum):
+    """Why a candidate was refused."""
+
+    WRONG = "wrong result"
+    COMPILE = "does not compile"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+    MEMORY = "out of memory"
+    ILLEGAL = "illegal plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A candidate that may not rank; `step` is the kernel at fault when that is known."""
+
+    reason: Reason
+    detail: str
+    step: int | None = None
+
+
+class Backend(Protocol):
+    """A device's share of the search."""
+
+    @property
+    def name(self) -> str:
+        """The device, driver and compiler that timings hold for, as one line."""
+        ...
+
+    def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
+        """Every schedule that can turn this kernel into code, the one that always works first."""
+        ...
+
+    def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """The analytic estimate at these dims; it orders candidates and never decides between them."""
+        ...
+
+    def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
+        """Compile and run the graph on seeded random data; time it only if it equals the reference.
+
+        The reference is `field.evaluate` of the region.  Buffers are named as in the region (`B0` …); the
+        graph's temporaries are its own.  Never raises for a bad candidate: that is a `Failure`.
+        """
+        ...
