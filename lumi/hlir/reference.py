@@ -223,9 +223,10 @@ def binary(kind: BinaryKind, a: Array, b: Array) -> Array:
         case BinaryKind.DIV:
             return trunc_divide(a, b)
         case BinaryKind.REM:
-            return np.fmod(a, b) if a.dtype.kind == "f" else a - trunc_divide(a, b) * b
+            return np.asarray(np.fmod(a, b)) if a.dtype.kind == "f" else a - trunc_divide(a, b) * b
         case BinaryKind.MOD:
-            return a - np.floor(a / b) * b if a.dtype.kind == "f" else a - np.floor_divide(a, b) * b
+            quotient = np.floor(a / b) if a.dtype.kind == "f" else np.floor_divide(a, b)
+            return np.asarray(a - quotient * b)
 
 
 def trunc_divide(a: Array, b: Array) -> Array:
@@ -238,7 +239,7 @@ def trunc_divide(a: Array, b: Array) -> Array:
 def cast(x: Array, dtype: DType, wide: bool = False) -> Array:
     """The nearest value of `dtype`: float to int truncates and saturates, NaN is 0, ints wrap."""
     if dtype is BOOL:
-        return x != 0
+        return np.asarray(x != 0)
     if dtype.is_float or x.dtype.kind != "f":
         return rounded(x.astype(held_type(dtype, wide)), dtype)
     low, high = dtype.bounds
@@ -275,11 +276,11 @@ def scan(kind: Monoid, x: Array, axis: int) -> Array:
     """Running combination along `axis` in the held type."""
     match kind:
         case Monoid.SUM:
-            return np.cumsum(x, axis=axis, dtype=x.dtype)
+            return np.asarray(np.cumsum(x, axis=axis, dtype=x.dtype))
         case Monoid.MAX:
             return np.asarray(np.maximum.accumulate(x, axis=axis))
         case Monoid.MUL:
-            return np.cumprod(x, axis=axis, dtype=x.dtype)
+            return np.asarray(np.cumprod(x, axis=axis, dtype=x.dtype))
 
 
 def scatter(x: Array, index: Array, updates: Array, axis: int, node: Node) -> Array:
