@@ -1,9 +1,9 @@
 """Kernels as plain JSON values, and back with every value checked.
 
 `encode` turns a noun into lists, strings and numbers: a dataclass becomes `[type name, field …]`, a type
-of element its name, a number that JSON cannot write `["float", "-inf"]`.  `decode` reads them back by the
-annotations of the dataclasses and raises `LumiError` for anything that does not fit, so that a damaged
-file is found where it is read.  Plans use the same two functions for their own nouns.
+of element its name, an enum its value, a number that JSON cannot write `["float", "-inf"]`.  `decode` reads
+them back by the annotations of the dataclasses and raises `LumiError` for anything that does not fit, so
+that a damaged file is found where it is read.  Plans use the same two functions for their own nouns.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import functools
 import math
 import types
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from lumi import dim
@@ -34,6 +35,8 @@ def encode(value: object) -> Json:
             return value if math.isfinite(value) else ["float", repr(value)]
         case DType():
             return value.name
+        case Enum():
+            return encode(value.value)
         case tuple() | list():
             return [encode(v) for v in value]
         case Mapping():
@@ -76,6 +79,10 @@ def _read(kind: Any, value: Json, where: str) -> Any:
         return value
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _read_mapping(get_args(kind)[1], value, where)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        if value not in [member.value for member in kind]:
+            raise _fail(where, f"one of {', '.join(str(m.value) for m in kind)}", value)
+        return kind(value)
     if kind is DType:
         if isinstance(value, str) and value in DTYPES:
             return DTYPES[value]
