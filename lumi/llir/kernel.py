@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lumi.dim import Extent
+from lumi.dim import Dim, Extent
 from lumi.dtype import DType
 from lumi.field.access import Access
-from lumi.field.term import Term
+from lumi.field.index import Index, Quot, Rem, Sym
+from lumi.field.term import In, Term, children
 
 Operand: TypeAlias = "str | float"
 """A value by its name, or a number that takes the type of what it meets."""
@@ -194,3 +195,36 @@ def buffers(kernel: Kernel) -> tuple[str, ...]:
 def written(kernel: Kernel) -> frozenset[str]:
     """The buffers a kernel writes."""
     return frozenset(a.buffer for a, writes in accesses(kernel) if writes)
+
+
+def dims(kernel: Kernel) -> tuple[str, ...]:
+    """The names of every dim a kernel mentions, sorted: the order in which it takes their values."""
+    found = {n for e in kernel.axes.values() for n in _names(e)}
+    for access, _ in accesses(kernel):
+        found |= {n for e in access.shape for n in _names(e)}
+        found |= {n for i in access.index for n in _index_names(i)}
+    for statement in walk(kernel.body):
+        if isinstance(statement, Symbol):
+            found.add(statement.name)
+        elif isinstance(statement, Loop):
+            found |= {n for g in statement.guards for n in _term_names(g)}
+    return tuple(sorted(found))
+
+
+def _names(extent: Extent) -> frozenset[str]:
+    return extent.names() if isinstance(extent, Dim) else frozenset()
+
+
+def _index_names(index: Index) -> Iterator[str]:
+    for part, _ in index.terms:
+        if isinstance(part, Sym):
+            yield from _names(part.extent)
+        elif isinstance(part, (Quot, Rem)):
+            yield from _index_names(part.index)
+
+
+def _term_names(term: Term) -> Iterator[str]:
+    if isinstance(term, In) and term.name.startswith("$"):
+        yield term.name[1:]
+    for child in children(term):
+        yield from _term_names(child)
