@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
 
 from lumi.dim import DimRange, Extent
 from lumi.dtype import DType
+from lumi.llir.json import Json
 from lumi.llir.kernel import Kernel, Schedule
 
 FORMAT = 1
@@ -20,8 +20,6 @@ FORMAT = 1
 
 ALIGNMENT = 256
 """Bytes: every buffer begins at a multiple of it."""
-
-JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
 
 
 class Role(Enum):
@@ -152,5 +150,5 @@ class Plan:
     bindings: tuple[Binding, ...]
     kernels: tuple[PlanKernel, ...]
     variants: tuple[Variant, ...]
-    explanation: Mapping[str, JSON] = field(default_factory=dict)
+    explanation: Mapping[str, Json] = field(default_factory=dict)
     binaries: tuple[Binary, ...] = ()

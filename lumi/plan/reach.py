@@ -1,0 +1,83 @@
+"""Which elements of its buffers a kernel can touch, and what must hold so that all of them exist.
+
+Index maps are affine in the axes, with quotients and remainders by constants, so interval arithmetic
+over symbolic extents gives the least and greatest index.  What the ranges of the dims do not prove
+becomes a `Requirement` that every call checks: a plan never reads or writes outside of its buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lumi import dim
+from lumi.dim import DimRange, Extent
+from lumi.field.access import Access
+from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
+from lumi.llir.kernel import Kernel, accesses
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """`gap` must not be negative: it is the room left behind (or before) the outermost element touched
+    along `axis` of `buffer`, of which there are `size`."""
+
+    gap: Extent
+    buffer: str
+    axis: int
+    size: Extent
+
+
+class UnboundedIndexError(ValueError):
+    """An index that comes from data and is not clamped."""
+
+
+def interval(index: Index, axes: Mapping[str, Extent]) -> tuple[Extent, Extent]:
+    """Least and greatest value of an index while each axis runs over its extent.
+
+    Raises `UnboundedIndexError` for a data index and `KeyError` for an unknown axis.
+    """
+    low: Extent = index.offset
+    high: Extent = index.offset
+    for part, coefficient in index.terms:
+        least, greatest = _part(part, axes)
+        if coefficient < 0:
+            least, greatest = greatest, least
+        low, high = low + least * coefficient, high + greatest * coefficient
+    return low, high
+
+
+def _part(part: Part, axes: Mapping[str, Extent]) -> tuple[Extent, Extent]:
+    match part:
+        case str():
+            return 0, axes[part] - 1
+        case Sym(extent):
+            return extent, extent
+        case Quot(inner, divisor):
+            low, high = interval(inner, axes)
+            return low // divisor, high // divisor
+        case Rem(_, divisor):
+            return 0, divisor - 1
+        case Data():
+            raise UnboundedIndexError(str(part))
+
+
+def gaps(access: Access, axes: Mapping[str, Extent]) -> Iterator[tuple[int, Extent]]:
+    """For each dimension of an access that is not clamped, the room before its least and behind its
+    greatest index; negative room is an element that does not exist."""
+    if access.clamp:
+        return
+    for number, (index, size) in enumerate(zip(access.index, access.shape, strict=True)):
+        low, high = interval(index, axes)
+        yield number, low
+        yield number, size - 1 - high
+
+
+def requirements(
+    kernel: Kernel, names: Mapping[str, str], dims: Mapping[str, DimRange]
+) -> Iterator[Requirement]:
+    """What the ranges of `dims` do not prove about a kernel; `names` maps its buffers to actual ones."""
+    for access, _ in accesses(kernel):
+        for axis, gap in gaps(access, kernel.axes):
+            if dim.bounds(gap, dims)[0] < 0:
+                yield Requirement(gap, names[access.buffer], axis, access.shape[axis])
