@@ -44,8 +44,7 @@ class Role(Enum):
 class Buffer:
     """Dense row-major memory.  `offset` is in bytes from the start of the arena, 0 outside of it.
 
-    Inputs, params, states and outputs are called by their name or key; temporaries by a name that no
-    other buffer of the variant has.
+    Inputs, params and states are called by their name or key, others by a name with `%` in front.
     """
 
     name: str

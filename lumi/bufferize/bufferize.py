@@ -1,0 +1,86 @@
+"""From the kernels of a variant to its buffers and launches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from lumi.bufferize.alias import Aliasing, Resolved
+from lumi.bufferize.arena import Span, pack
+from lumi.bufferize.call import Call, Instance, Interface, Value, interface, link, values
+from lumi.dim import DimRange
+from lumi.hlir.graph import Graph
+from lumi.llir.kernel import Kernel, Step, buffers
+from lumi.plan.check import lifetimes, size_in_bytes
+from lumi.plan.plan import Buffer, Launch, PlanKernel, Role, Variant
+
+
+class KernelTable:
+    """The kernels of a plan: equal steps are one kernel.  `emit` makes the code of a step."""
+
+    def __init__(self, emit: Callable[[Step, str], str]) -> None:
+        self._emit = emit
+        self._numbers: dict[str, int] = {}
+        self._kernels: list[PlanKernel] = []
+
+    @property
+    def kernels(self) -> tuple[PlanKernel, ...]:
+        """All kernels so far, in the order of their numbers."""
+        return tuple(self._kernels)
+
+    def number(self, step: Step, scope: str) -> int:
+        """The number of a step's kernel; `scope` names it when it is new."""
+        key = repr(step)
+        if key not in self._numbers:
+            self._numbers[key] = len(self._kernels)
+            name = re.sub(r"\W+", "_", f"k{len(self._kernels)}_{scope.rpartition('/')[2]}").rstrip("_")
+            source = self._emit(step, name)
+            self._kernels.append(PlanKernel(name, scope, step.kernel, step.schedule, source))
+        return self._numbers[key]
+
+
+def bufferize(
+    graph: Graph,
+    instances: Sequence[Instance],
+    dims: Mapping[str, DimRange],
+    kernels: KernelTable,
+    schedule: Callable[[Kernel], Step],
+) -> Variant:
+    """The variant that runs `instances` in order, valid for every call whose dims lie in `dims`.
+
+    New kernels go into `kernels`; `schedule` makes the step of a copy.
+    """
+    face = interface(graph)
+    resolved = Aliasing(link(instances), face, schedule).resolve()
+    table = _needed(resolved, face)
+    numbers = {name: k for k, name in enumerate(table)}
+    launches = tuple(_launch(call, numbers, kernels) for call in resolved.calls)
+    outputs = {output: numbers[name] for output, name in resolved.outputs.items()}
+    unplaced = tuple(Buffer(v.name, v.role, v.dtype, v.shape) for v in table.values())
+    return place(Variant(dims, unplaced, launches, outputs, 0, 0))
+
+
+def place(variant: Variant) -> Variant:
+    """The variant with every buffer of the arena at its offset."""
+    spans = {
+        str(n): Span(size_in_bytes(variant.buffers[n], variant.dims), *times)
+        for n, times in lifetimes(variant).items()
+    }
+    arena = pack(spans)
+    placed = tuple(replace(b, offset=arena.offsets.get(str(n), 0)) for n, b in enumerate(variant.buffers))
+    return replace(variant, buffers=placed, arena=arena.size, peak=arena.peak)
+
+
+def _needed(resolved: Resolved, face: Interface) -> dict[str, Value]:
+    """Every value that a call or an output touches, and every leaf."""
+    table = values(resolved.calls, face.leaves)
+    for name in resolved.outputs.values():
+        if table[name].role is Role.TEMPORARY:
+            table[name] = replace(table[name], role=Role.OUTPUT)
+    return table
+
+
+def _launch(call: Call, numbers: Mapping[str, int], kernels: KernelTable) -> Launch:
+    number = kernels.number(call.step, call.scope)
+    return Launch(number, tuple(numbers[call.names[b]] for b in buffers(call.step.kernel)))

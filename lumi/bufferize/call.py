@@ -1,0 +1,146 @@
+"""What bufferisation works on: calls of kernels on named buffers, in the order they run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lumi.dim import Extent
+from lumi.dtype import DType
+from lumi.errors import LumiError
+from lumi.field.access import Access
+from lumi.field.region import Region
+from lumi.hlir.graph import Graph, Node, state_of
+from lumi.hlir.op import Input, Param, State
+from lumi.llir.kernel import KernelGraph, Step, accesses, buffers, written
+from lumi.plan.plan import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A region of the graph and the kernels chosen for it (which equal regions share)."""
+
+    region: Region
+    kernels: KernelGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a named buffer holds."""
+
+    name: str
+    role: Role
+    dtype: DType
+    shape: tuple[Extent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A kernel on actual buffers: `names` maps each of its own buffer names to a value's name."""
+
+    step: Step
+    names: Mapping[str, str]
+    scope: str
+
+    def reads(self) -> frozenset[str]:
+        """The values it loads."""
+        return frozenset(self.names[a.buffer] for a, writes in accesses(self.step.kernel) if not writes)
+
+    def writes(self) -> frozenset[str]:
+        """The values it stores to."""
+        return frozenset(self.names[b] for b in written(self.step.kernel))
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What the graph of a variant exchanges with its surroundings.
+
+    `leaves` are its inputs, params and states.  `outputs` maps an output to the value it is; `updates`
+    maps a state to the value that it holds after the call, itself when kernels write it in place.
+    `before` holds the outputs that are the value of a state before the call changes it.
+    """
+
+    leaves: Mapping[str, Value]
+    outputs: Mapping[str, str]
+    updates: Mapping[str, str]
+    before: Mapping[str, str] = field(default_factory=dict)
+
+
+def interface(graph: Graph) -> Interface:
+    """The interface of a graph.  Raises `LumiError` when two of its leaves share a name."""
+    leaves: dict[str, Value] = {}
+    for node in graph.nodes:
+        match node.op:
+            case Input(name):
+                role = Role.INPUT
+            case Param(name):
+                role = Role.PARAM
+            case State(name):
+                role = Role.STATE
+            case _:
+                continue
+        if name in leaves:
+            raise LumiError(
+                "name error",
+                f"{leaves[name].role.value} and {role.value} are both called {name!r}",
+                node.span,
+                hint="rename one of them",
+            )
+        leaves[name] = Value(name, role, node.dtype, node.shape)
+    before = {
+        name: node.op.key
+        for name, node in graph.outputs.items()
+        if isinstance(node.op, State) and graph.updates.get(node.op.key, node) is not node
+    }
+    return Interface(
+        leaves,
+        {name: value_name(node) for name, node in graph.outputs.items()},
+        {key: value_name(node) for key, node in graph.updates.items()},
+        before,
+    )
+
+
+def value_name(node: Node) -> str:
+    """The buffer a node's value is in: a leaf's name, the state's key for an update of it, else `%id`."""
+    match node.op:
+        case Input(name) | Param(name) | State(name):
+            return name
+        case _:
+            state = state_of(node)
+            return f"%{node.id}" if state is None else state.key
+
+
+def link(instances: Sequence[Instance]) -> list[Call]:
+    """The calls of all instances in order; the temporaries of instance n become `%n.T0`, `%n.T1` …"""
+    calls: list[Call] = []
+    for number, instance in enumerate(instances):
+        actual = {f"B{k}": name for k, name in enumerate(instance.region.buffers)}
+        actual |= {t: f"%{number}.{t}" for t in instance.kernels.temporaries}
+        for step in instance.kernels.steps:
+            names = {b: actual[b] for b in buffers(step.kernel)}
+            calls.append(Call(step, names, instance.region.scope))
+    return calls
+
+
+def values(calls: Sequence[Call], leaves: Mapping[str, Value]) -> dict[str, Value]:
+    """Every value that calls touch, leaves first; the others are temporaries with their accesses' types.
+
+    Raises `LumiError` when two accesses disagree about the dtype or shape of a value.
+    """
+    found = dict(leaves)
+    for call in calls:
+        for access, _ in accesses(call.step.kernel):
+            name = call.names[access.buffer]
+            value = found.setdefault(name, Value(name, Role.TEMPORARY, access.dtype, access.shape))
+            if (value.dtype, value.shape) != (access.dtype, access.shape):
+                raise _disagreement(call, value, access)
+    return found
+
+
+def _disagreement(call: Call, value: Value, access: Access) -> LumiError:
+    return LumiError(
+        "internal error",
+        f"{call.scope}: {value.name} is {value.dtype} {list(value.shape)}, "
+        f"but is accessed as {access.dtype} {list(access.shape)}",
+        hint="this is a fault in Lumi: please report the model",
+    )
