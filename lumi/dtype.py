@@ -94,11 +94,11 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
 
 def round_to_bf16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Raw uint16 bf16 of float values, rounded to nearest even; NaN stays NaN."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    bits = np.asarray(values, np.float32).view(np.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
     return np.where(np.isnan(values), np.uint16(0x7FC0), rounded)
 
 
 def widen_bf16(raw: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """f32 values of raw uint16 bf16, exactly."""
-    return (np.ascontiguousarray(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return np.asarray(np.asarray(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)

@@ -1,0 +1,359 @@
+"""The numpy meaning of field terms and regions: what every kernel is compared with.
+
+Each term becomes a whole array over its axes.  Contractions go through `einsum`, and a store whose terms
+are large is computed a slab of one axis at a time, so that real sizes fit.  With `wide`, floats are
+computed in f64 and only casts to half types round; otherwise every value has its declared type, halves
+being held in f32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from lumi import dim
+from lumi.dtype import BF16, BOOL, DTYPES, I32, DType
+from lumi.field.access import Access
+from lumi.field.index import Data, Index, Quot, Rem, Sym
+from lumi.field.operators import BINARY, COMPARISONS, UNARY
+from lumi.field.region import Region, Store
+from lumi.field.term import Bin, Const, Gat, In, Pos, Red, Sel, Term, Un, children
+from lumi.field.traverse import bound_axes, free_axes, postorder
+from lumi.hlir.reference import cast, held_type, loaded, rounded, stored
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+SLAB = 2**26
+"""Elements above which the terms of a store are computed in slabs of one of its axes."""
+
+
+def evaluate(region: Region, buffers: dict[str, Array], dims: Mapping[str, int], wide: bool = True) -> None:
+    """Run every store of the region, in order, on `buffers`, keyed by canonical name (`B0` …).
+
+    A buffer that is stored and missing is made: zeros of its access's shape, in f64 for floats when
+    `wide`.  Given buffers may have any shape of the same size; floats of any width are taken as values,
+    and uint16 stands for raw bf16.  Raises `ValueError` when an access leaves its buffer unclamped or
+    when a produced buffer is read before its store.
+    """
+    ranges = {a.name: range(dim.value(a.extent, dims)) for a in region.axes}
+    frame = Frame(ranges, region.accesses, buffers, dims, wide, set(region.produced))
+    with np.errstate(all="ignore"):
+        for number, store in enumerate(region.stores):
+            frame.allocate(store.access)
+            for slab in frame.slabs(store):
+                slab.write(store)
+            frame.pending -= {name for name, at in region.produced.items() if at == number}
+
+
+def evaluate_regions(
+    regions: Iterable[Region], arrays: dict[str, Array], dims: Mapping[str, int], wide: bool = True
+) -> None:
+    """Run regions in order on arrays keyed by actual name; what they store is made or overwritten."""
+    for region in regions:
+        names = {f"B{k}": actual for k, actual in enumerate(region.buffers)}
+        buffers = {c: arrays[actual] for c, actual in names.items() if actual in arrays}
+        evaluate(region, buffers, dims, wide)
+        arrays.update({names[c]: array for c, array in buffers.items()})
+
+
+def evaluate_term(
+    term: Term,
+    extents: Mapping[str, int],
+    buffers: Mapping[str, Array],
+    accesses: Mapping[str, Access] | None = None,
+    dims: Mapping[str, int] | None = None,
+    wide: bool = True,
+) -> tuple[Array, tuple[str, ...]]:
+    """The array of one term and the axes of its dimensions, which follow the order of `extents`.
+
+    An `In` whose name is no access reads the buffer of that name, one dimension for each of its axes.
+    """
+    ranges = {name: range(size) for name, size in extents.items()}
+    frame = Frame(ranges, accesses or {}, dict(buffers), dims or {}, wide)
+    with np.errstate(all="ignore"):
+        value = frame.value(term)
+    axes = frame.ordered(value.axes)
+    return frame.spread(value.array, value.axes, axes), axes
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Values over named axes, one dimension an axis; `dtype` is None for a number without a type."""
+
+    array: Array
+    axes: tuple[str, ...]
+    dtype: DType | None
+
+    @property
+    def type(self) -> DType:
+        """The dtype of a field that has one."""
+        if self.dtype is None:
+            raise TypeError(f"{self.array} has no type")
+        return self.dtype
+
+
+@dataclass(slots=True)
+class Frame:
+    """Where terms are evaluated: the positions of each axis, the buffers, and the fields found so far.
+
+    `pending` are the buffers whose store is still to come.
+    """
+
+    ranges: Mapping[str, range]
+    accesses: Mapping[str, Access]
+    buffers: dict[str, Array]
+    dims: Mapping[str, int]
+    wide: bool
+    pending: set[str] = field(default_factory=set)
+    memo: dict[int, Field] = field(default_factory=dict)
+
+    def value(self, term: Term) -> Field:
+        """The field a term denotes.  Terms are told apart by identity and must outlive the frame."""
+        if id(term) not in self.memo:
+            for inner in _needed(term):
+                if id(inner) not in self.memo:
+                    self.memo[id(inner)] = self._compute(inner)
+        return self.memo[id(term)]
+
+    # -- stores
+
+    def allocate(self, access: Access) -> None:
+        """Make the buffer of a store if it is missing."""
+        if access.buffer not in self.buffers:
+            wide = self.wide and access.dtype.is_float
+            kind = np.dtype(np.float64) if wide else access.dtype.storage
+            self.buffers[access.buffer] = np.zeros(self._shape(access), kind)
+
+    def slabs(self, store: Store) -> Iterator[Frame]:
+        """This frame, or if terms of the store are too large, frames that share one of its axes out."""
+        free = free_axes([store.term])
+        largest = max(math.prod(len(self.ranges[a]) for a in axes) for axes in free.values())
+        outer = self.ordered(free[id(store.term)] - bound_axes([store.term]))
+        if largest <= SLAB or not outer:
+            yield self
+            return
+        whole = self.ranges[outer[0]]
+        step = max(1, len(whole) * SLAB // largest)
+        for start in range(0, len(whole), step):
+            part = {**self.ranges, outer[0]: whole[start : start + step]}
+            yield replace(self, ranges=part, memo={})
+
+    def write(self, store: Store) -> None:
+        """Write the value of a store, converted to its access's dtype."""
+        value, access = self.value(store.term), store.access
+        array = value.array if value.dtype == access.dtype else cast(value.array, access.dtype, self.wide)
+        place, axes = self._places(access, None)
+        full = np.broadcast_to(self.spread(array, value.axes, axes), tuple(len(self.ranges[a]) for a in axes))
+        if not full.size:
+            return
+        buffer = self.buffers[access.buffer]
+        view = buffer.reshape(self._shape(access))
+        view[place] = stored(full, BF16) if access.dtype is BF16 and buffer.dtype == np.uint16 else full
+        if not np.shares_memory(view, buffer):
+            buffer[...] = view.reshape(buffer.shape)
+
+    # -- terms
+
+    def _compute(self, term: Term) -> Field:
+        match term:
+            case In(name, axes, dtype):
+                return self._read(name, axes, dtype, None)
+            case Gat(name, axes, dtype, at):
+                return self._read(name, axes, dtype, self.memo[id(at)])
+            case Const(number):
+                return Field(np.asarray(number), (), None)
+            case Pos(axis):
+                return Field(np.asarray(self.ranges[axis], np.int32), (axis,), I32)
+            case Un(op, a):
+                return self._unary(op, self.memo[id(a)])
+            case Bin(op, a, b):
+                return self._binary(op, self.memo[id(a)], self.memo[id(b)])
+            case Sel(c, a, b):
+                return self._select(self.memo[id(c)], self.memo[id(a)], self.memo[id(b)])
+            case Red(op, bound, body):
+                return self._reduce(op, bound, body)
+
+    def _unary(self, op: str, a: Field) -> Field:
+        if op.startswith("cast."):
+            dtype = DTYPES[op[5:]]
+            return Field(cast(a.array, dtype, self.wide), a.axes, dtype)
+        if op.startswith("bits."):
+            dtype = DTYPES[op[5:]]
+            raw = np.ascontiguousarray(stored(a.array, a.type)).view(dtype.storage)
+            return Field(loaded(raw, dtype, self.wide).reshape(a.array.shape), a.axes, dtype)
+        return Field(np.asarray(UNARY[op](a.array)), a.axes, a.dtype)
+
+    def _binary(self, op: str, a: Field, b: Field) -> Field:
+        x, y, axes, dtype = self._meet(op, a, b)
+        return Field(np.asarray(BINARY[op](x, y)), axes, BOOL if op in COMPARISONS else dtype)
+
+    def _select(self, condition: Field, a: Field, b: Field) -> Field:
+        x, y, axes, dtype = self._meet("sel", a, b)
+        names = self.ordered({*axes, *condition.axes})
+        where = self.spread(condition.array, condition.axes, names)
+        return Field(np.where(where, self.spread(x, axes, names), self.spread(y, axes, names)), names, dtype)
+
+    def _meet(self, op: str, a: Field, b: Field) -> tuple[Array, Array, tuple[str, ...], DType | None]:
+        """Two operands over their common axes and in their common type."""
+        if a.dtype and b.dtype and a.dtype != b.dtype:
+            raise TypeError(f"{op} of {a.dtype} and {b.dtype}")
+        axes, dtype = self.ordered({*a.axes, *b.axes}), a.dtype or b.dtype
+        x, y = (self.spread(self._typed(v, dtype), v.axes, axes) for v in (a, b))
+        return x, y, axes, dtype
+
+    def _typed(self, value: Field, dtype: DType | None) -> Array:
+        if value.dtype or not dtype:
+            return value.array
+        if not dtype.is_float and np.any(value.array != np.trunc(value.array)):
+            raise TypeError(f"{value.array} meets {dtype}")
+        return rounded(value.array.astype(held_type(dtype, self.wide)), dtype)
+
+    # -- reductions
+
+    def _reduce(self, op: str, bound: Sequence[str], body: Term) -> Field:
+        if id(body) in self.memo:
+            return self._fold(op, bound, self.memo[id(body)])
+        assert isinstance(body, Bin)
+        a, b = self.memo[id(body.a)], self.memo[id(body.b)]
+        if all(f.dtype and np.isfinite(f.array).all() for f in (a, b)):
+            return self._contract(bound, a, b)
+        return self._fold(op, bound, self._binary(body.op, a, b))
+
+    def _fold(self, op: str, bound: Sequence[str], value: Field) -> Field:
+        kept = tuple(a for a in value.axes if a not in bound)
+        over = tuple(value.axes.index(a) for a in bound if a in value.axes)
+        repeats = self._repeats(bound, value.axes)
+        array, start = value.array, _identity(op, value.array.dtype)
+        if not repeats:
+            shape = tuple(len(self.ranges[a]) for a in kept)
+            return Field(np.full(shape, start, array.dtype), kept, value.dtype)
+        match op:
+            case "sum":
+                array = np.sum(array, axis=over, dtype=array.dtype) * array.dtype.type(repeats)
+            case "max":
+                array = np.max(array, axis=over, initial=start)
+            case "mul":
+                array = np.prod(array, axis=over, dtype=array.dtype) ** array.dtype.type(repeats)
+            case _:
+                raise KeyError(op)
+        return Field(np.asarray(array), kept, value.dtype)
+
+    def _contract(self, bound: Sequence[str], a: Field, b: Field) -> Field:
+        """Σ over `bound` of a product that is never held whole."""
+        axes = self.ordered({*a.axes, *b.axes})
+        kept = tuple(x for x in axes if x not in bound)
+        labels = [[axes.index(x) for x in names] for names in (a.axes, b.axes, kept)]
+        total = np.asarray(np.einsum(a.array, labels[0], b.array, labels[1], labels[2], optimize=True))
+        return Field(total * total.dtype.type(self._repeats(bound, axes)), kept, a.dtype)
+
+    def _repeats(self, bound: Sequence[str], axes: Sequence[str]) -> int:
+        """How often a reduction meets each value: its axes along which the body does not vary."""
+        return math.prod(len(self.ranges[a]) for a in bound if a not in axes)
+
+    # -- buffers
+
+    def _read(self, name: str, axes: tuple[str, ...], dtype: DType, data: Field | None) -> Field:
+        if name.startswith("$"):
+            return Field(np.asarray(self.dims[name[1:]], np.int32), (), I32)
+        access = self.accesses.get(name) or self._plain(name, axes, dtype)
+        if access.buffer in self.pending:
+            raise ValueError(f"{access} is read before {access.buffer} is stored")
+        place, found = self._places(access, data)
+        buffer = self.buffers[access.buffer].reshape(self._shape(access))
+        if buffer.size == 0:
+            raw = np.zeros(tuple(len(self.ranges[a]) for a in found), buffer.dtype)
+        else:
+            raw = np.asarray(buffer[place])
+        if raw.dtype == np.uint16:
+            return Field(loaded(raw, dtype, self.wide), found, dtype)
+        return Field(raw.astype(held_type(dtype, self.wide), copy=False), found, dtype)
+
+    def _plain(self, name: str, axes: tuple[str, ...], dtype: DType) -> Access:
+        shape = tuple(len(self.ranges[a]) for a in axes)
+        return Access(name, tuple(Index(((a, 1),)) for a in axes), shape, dtype)
+
+    def _places(self, access: Access, data: Field | None) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        """A numpy index into the buffer under the access's shape, and the axes of what it selects."""
+        shape = self._shape(access)
+        plain = [i.axis for i in access.index if i.terms]
+        if None not in plain and len(set(plain)) == len(plain) and not access.clamp:
+            places: list[Any] = []
+            for at, size in zip(access.index, shape, strict=True):
+                along = self.ranges[at.axis] if at.axis else range(at.offset, at.offset + 1)
+                self._check(access, along, size)
+                places.append(slice(along.start, along.stop) if at.axis else at.offset)
+            return tuple(places), tuple(a for a in plain if a)
+        axes = self.ordered({*access.axes(), *(data.axes if data else ())})
+        arrays = [self._position(at, axes, data) for at in access.index]
+        if access.clamp:
+            return tuple(np.clip(p, 0, max(z - 1, 0)) for p, z in zip(arrays, shape, strict=True)), axes
+        for p, z in zip(arrays, shape, strict=True):
+            self._check(access, p, z)
+        return tuple(arrays), axes
+
+    def _check(self, access: Access, positions: range | Array, size: int) -> None:
+        empty = len(positions) == 0 if isinstance(positions, range) else positions.size == 0
+        if not empty and (np.min(positions) < 0 or np.max(positions) >= size):
+            raise ValueError(
+                f"{access} leaves its buffer: {np.min(positions)} … {np.max(positions)} of {size}"
+            )
+
+    def _position(self, at: Index, axes: tuple[str, ...], data: Field | None) -> Array:
+        """The values of an index map over `axes`."""
+        total = np.full((1,) * len(axes), at.offset, np.int64)
+        for part, coefficient in at.terms:
+            match part:
+                case str():
+                    value = self.spread(np.asarray(self.ranges[part], np.int64), (part,), axes)
+                case Sym(extent):
+                    value = np.asarray(dim.value(extent, self.dims))
+                case Data():
+                    assert data is not None
+                    value = self.spread(data.array.astype(np.int64), data.axes, axes)
+                case Quot(inner, divisor):
+                    value = self._position(inner, axes, data) // divisor
+                case Rem(inner, divisor):
+                    value = self._position(inner, axes, data) % divisor
+            total = total + coefficient * value
+        return total
+
+    def _shape(self, access: Access) -> tuple[int, ...]:
+        return tuple(dim.value(z, self.dims) for z in access.shape)
+
+    # -- axes
+
+    def ordered(self, axes: Iterable[str]) -> tuple[str, ...]:
+        """The axes in the order of the frame."""
+        wanted = set(axes)
+        return tuple(a for a in self.ranges if a in wanted)
+
+    def spread(self, array: Array, axes: tuple[str, ...], names: tuple[str, ...]) -> Array:
+        """`array` over `axes`, with its dimensions in the order of `names` and 1 for those it lacks."""
+        present = [a for a in names if a in axes]
+        moved = array.transpose([axes.index(a) for a in present])
+        sizes = iter(moved.shape)
+        return moved.reshape([next(sizes) if a in axes else 1 for a in names])
+
+
+def _needed(root: Term) -> list[Term]:
+    """The terms below `root`, in order, but for products that only contractions read."""
+    order = postorder([root])
+    whole = {id(root)} | {id(c) for t in order if not is_contraction(t) for c in children(t)}
+    folded = {id(t.body) for t in order if isinstance(t, Red) and is_contraction(t)} - whole
+    return [t for t in order if id(t) not in folded]
+
+
+def is_contraction(term: Term) -> bool:
+    """Whether a term is a sum of products, whose product need not be held whole."""
+    return isinstance(term, Red) and term.op == "sum" and isinstance(term.body, Bin) and term.body.op == "mul"
+
+
+def _identity(op: str, kind: np.dtype[Any]) -> float | int:
+    """What a reduction over nothing gives."""
+    if op == "max":
+        return -np.inf if kind.kind == "f" else int(np.iinfo(kind).min)
+    return 0 if op == "sum" else 1
