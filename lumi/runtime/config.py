@@ -1,0 +1,84 @@
+"""The keyword configuration of a model, from what a checkpoint says of itself.
+
+| keyword | GGUF, below `<architecture>.` | Hugging Face `config.json` |
+|---|---|---|
+| `layers` | `block_count` | `num_hidden_layers` |
+| `width` | `embedding_length` | `hidden_size` |
+| `heads` | `attention.head_count` | `num_attention_heads` |
+| `kv-heads` | `attention.head_count_kv` | `num_key_value_heads` |
+| `head-dim` | `attention.key_length` | `head_dim` |
+| `hidden` | `feed_forward_length` | `intermediate_size` |
+| `vocab` | `vocab_size`, else the tokenizer's | `vocab_size` |
+| `eps` | `attention.layer_norm_rms_epsilon` | `rms_norm_eps` |
+| `window` | `attention.sliding_window` | `sliding_window` |
+| `rope-base` | `rope.freq_base` | `rope_theta` |
+| `unit-offset` | false: the converter has added 1 to such norms | true for Gemma |
+
+Only what the checkpoint states is given; a model's own defaults stand for the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lumi.errors import LumiError
+
+_GGUF = {
+    "layers": "block_count",
+    "width": "embedding_length",
+    "heads": "attention.head_count",
+    "kv-heads": "attention.head_count_kv",
+    "head-dim": "attention.key_length",
+    "hidden": "feed_forward_length",
+    "vocab": "vocab_size",
+    "eps": "attention.layer_norm_rms_epsilon",
+    "window": "attention.sliding_window",
+    "rope-base": "rope.freq_base",
+}
+_HF = {
+    "layers": "num_hidden_layers",
+    "width": "hidden_size",
+    "heads": "num_attention_heads",
+    "kv-heads": "num_key_value_heads",
+    "head-dim": "head_dim",
+    "hidden": "intermediate_size",
+    "vocab": "vocab_size",
+    "eps": "rms_norm_eps",
+    "window": "sliding_window",
+    "rope-base": "rope_theta",
+}
+
+
+def gguf_config(metadata: Mapping[str, Any]) -> dict[str, object]:
+    """Keywords from the metadata of a GGUF file; entries that hold one number a layer are left out."""
+    architecture = metadata.get("general.architecture")
+    values = {k: metadata.get(f"{architecture}.{name}") for k, name in _GGUF.items()}
+    found: dict[str, object] = {k: v for k, v in values.items() if isinstance(v, int | float)}
+    tokens = metadata.get("tokenizer.ggml.tokens")
+    if "vocab" not in found and isinstance(tokens, tuple):
+        found["vocab"] = len(tokens)
+    if isinstance(architecture, str) and architecture.startswith("gemma"):
+        found["unit-offset"] = False
+    return found
+
+
+def hf_config(folder: Path) -> dict[str, object]:
+    """Keywords from the `config.json` in a checkpoint's folder; empty when there is none."""
+    path = folder / "config.json"
+    if not path.is_file():
+        return {}
+    try:
+        values = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise LumiError("weights error", f"{path}: no JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise LumiError("weights error", f"{path}: no JSON object")
+    text = values.get("text_config")
+    values = text if isinstance(text, dict) else values
+    found = {k: values[name] for k, name in _HF.items() if isinstance(values.get(name), int | float)}
+    if str(values.get("model_type", "")).startswith("gemma"):
+        found["unit-offset"] = True
+    return found
