@@ -119,13 +119,13 @@ def _json(path: Path, text: bytes) -> Mapping[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
-            raise ValueError("a key stands twice")
+            raise _error(path, "a key of the header stands twice", _AGAIN)
         return found
 
     try:
         value = json.loads(text, object_pairs_hook=unique)
-    except (ValueError, RecursionError) as error:
-        raise _error(path, f"the header is no JSON: {error}", _AGAIN) from None
+    except (ValueError, RecursionError):
+        raise _error(path, "the header is no JSON", _AGAIN) from None
     if not isinstance(value, dict):
         raise _error(path, "the header is no JSON object", _AGAIN)
     return value
