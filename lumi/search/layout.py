@@ -1,0 +1,109 @@
+"""Which axes of a kernel span the grid, are held whole, or are looped over, and in tiles of what size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lumi.field.axis import AxisTable
+from lumi.search.dag import AXES, Dag, Final, Previous, Running, bits
+
+LONGEST_RESIDENT = 128
+"""Positions of a reduced axis that a tile holds whole unless the search says otherwise."""
+
+DEFAULT_STEP = 64
+"""Positions of a longer reduced axis in a tile."""
+
+WIDEST_TILE = {0: 128, 1: 64}
+"""Positions in a tile of the innermost grid axis and of the one outside it."""
+
+SHORTEST_TILED = 16
+"""Grid axes shorter than this get one position a cell."""
+
+
+class Layout:
+    """The axes of the kernel that computes `outs`, as masks, and the tile size of each.
+
+    `accumulators` are all it needs, in the order they are met.  `sizes` are the extents to choose default
+    tiles for; `tiles` overrides them.
+    """
+
+    def __init__(
+        self,
+        dag: Dag,
+        axes: AxisTable,
+        outs: Sequence[int],
+        sizes: Mapping[str, int],
+        tiles: Mapping[str, int],
+    ) -> None:
+        self.dag, self.axes = dag, axes
+        self.accumulators, self.stepwise = _accumulators(dag, outs)
+        domains = [dag.domains[dag.table[a].domain] for a in self.accumulators]
+        self.reduced = self.chunks = free = 0
+        for domain in domains:
+            self.reduced |= domain.axes
+            self.chunks |= domain.chunk
+        for out in outs:
+            free |= dag.free[out] & AXES
+        self.grid = free & ~self.reduced
+        self.sequential = free & self.reduced
+        self.tiles = self._tiles(sizes, tiles)
+        self.resident = self._resident(sizes)
+
+    def _tiles(self, sizes: Mapping[str, int], given: Mapping[str, int]) -> dict[str, int]:
+        """A tile size for every axis.  A chunk's range depends on its number: one chunk at a time."""
+        names = self.axes.names
+        tiles = dict.fromkeys(names(self.grid), 1)
+        wide = [a for a in names(self.grid & ~self.chunks) if sizes[a] >= SHORTEST_TILED]
+        for place, axis in enumerate(reversed(wide[-len(WIDEST_TILE) :])):
+            tiles[axis] = min(WIDEST_TILE[place], sizes[axis])
+        for axis in names(self.reduced):
+            tiles[axis] = sizes[axis] if sizes[axis] <= LONGEST_RESIDENT else DEFAULT_STEP
+        tiles |= {a: t for a, t in given.items() if a in tiles}
+        return {a: max(t, 1) for a, t in (tiles | dict.fromkeys(names(self.chunks), 1)).items()}
+
+    def _resident(self, sizes: Mapping[str, int]) -> int:
+        """Reduced axes held whole: of known extent, one tile long, and reduced in one step.
+
+        A domain is wholly resident or not at all.
+        """
+        resident = 0
+        for bit in bits(self.reduced & ~self.sequential):
+            (name,) = self.axes.names(bit)
+            fits = not self.axes[name].is_symbolic and self.tiles[name] >= sizes[name]
+            if fits and all(self._is_plain(a) for a in self.accumulators if self._over(a) & bit):
+                resident |= bit
+        while True:
+            broken = 0
+            for a in self.accumulators:
+                if self._over(a) & ~resident:
+                    broken |= self._over(a)
+            if not resident & broken:
+                return resident
+            resident &= ~broken
+
+    def _over(self, accumulator: int) -> int:
+        return self.dag.domains[self.dag.table[accumulator].domain].axes
+
+    def _is_plain(self, accumulator: int) -> bool:
+        """Whether it is one reduction of a tile: nothing rescales it or sees it on the way."""
+        made = self.dag.table[accumulator]
+        domain = self.dag.domains[made.domain]
+        bare = made.rho is None and made.tau is None and not domain.chunk and not domain.guards
+        return bare and accumulator not in self.stepwise
+
+
+def _accumulators(dag: Dag, outs: Sequence[int]) -> tuple[tuple[int, ...], frozenset[int]]:
+    """All accumulators under `outs` in order of first sight, and those seen during their loops."""
+    found: dict[int, None] = {}
+    stepwise: set[int] = set()
+    if any(dag.accumulators[v] for v in outs):
+        for number in dag.walk(outs):
+            match dag.values[number]:
+                case Final(accumulator):
+                    found[accumulator] = None
+                case Running(accumulator) | Previous(accumulator):
+                    found[accumulator] = None
+                    stepwise.add(accumulator)
+                case _:
+                    pass
+    return tuple(found), frozenset(stepwise)
