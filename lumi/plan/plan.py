@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lumi.dim import DimRange, Extent
+from lumi.dim import Dim, DimRange, Extent
 from lumi.dtype import DType
 from lumi.llir.json import Json
 from lumi.llir.kernel import Kernel, Schedule
@@ -100,6 +100,10 @@ class Signature:
     name: str
     dtype: DType
     shape: tuple[Extent, ...]
+
+    def dims(self) -> tuple[str, ...]:
+        """The dims that the shape depends on, sorted."""
+        return tuple(sorted({n for size in self.shape if isinstance(size, Dim) for n in size.names()}))
 
     def __str__(self) -> str:
         """`tokens i32 [batch seq]`."""

@@ -28,14 +28,10 @@ class Requirement:
     size: Extent
 
 
-class UnboundedIndexError(ValueError):
-    """An index that comes from data and is not clamped."""
-
-
 def interval(index: Index, axes: Mapping[str, Extent]) -> tuple[Extent, Extent]:
     """Least and greatest value of an index while each axis runs over its extent.
 
-    Raises `UnboundedIndexError` for a data index and `KeyError` for an unknown axis.
+    Raises `ValueError` for an index that data decides and `KeyError` for an unknown axis.
     """
     low: Extent = index.offset
     high: Extent = index.offset
@@ -59,15 +55,18 @@ def _part(part: Part, axes: Mapping[str, Extent]) -> tuple[Extent, Extent]:
         case Rem(_, divisor):
             return 0, divisor - 1
         case Data():
-            raise UnboundedIndexError(str(part))
+            raise ValueError(f"{part} can be any number")
 
 
 def gaps(access: Access, axes: Mapping[str, Extent]) -> Iterator[tuple[int, Extent]]:
-    """For each dimension of an access that is not clamped, the room before its least and behind its
-    greatest index; negative room is an element that does not exist."""
-    if access.clamp:
-        return
+    """For each dimension of an access, the room before its least and behind its greatest index.
+
+    Negative room is an element that does not exist.  Indices that data decides are clamped by every
+    device, and so are all indices of an access that says so.
+    """
     for number, (index, size) in enumerate(zip(access.index, access.shape, strict=True)):
+        if access.clamp or index.data():
+            continue
         low, high = interval(index, axes)
         yield number, low
         yield number, size - 1 - high

@@ -1,0 +1,67 @@
+"""A plan on a device with its weights: what all sessions of it share, and never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lumi import dim
+from lumi.errors import LumiError
+from lumi.plan.check import check
+from lumi.plan.plan import Plan, Variant
+from lumi.plan.reach import Requirement
+from lumi.runtime.device import Device, Executable, Memory
+from lumi.runtime.params import Source, content
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Kernels compiled and params in memory.  `needs[n]` is what calls of variant n must check."""
+
+    plan: Plan
+    device: Device
+    executable: Executable
+    params: Mapping[str, Memory] = field(repr=False)
+    needs: tuple[tuple[Requirement, ...], ...]
+
+    def choose(self, dims: Mapping[str, int]) -> int:
+        """The number of the first variant that is valid for `dims`.
+
+        Raises `LumiError` when there is none, or when the call would leave a buffer.
+        """
+        for number, variant in enumerate(self.plan.variants):
+            if all(r.low <= dims[r.name] <= r.high for r in variant.dims.values()):
+                for need in self.needs[number]:
+                    _check_room(need, dims)
+                return number
+        values = ", ".join(f"{n}={v}" for n, v in dims.items())
+        ranges = "; ".join(_box(v) for v in self.plan.variants)
+        raise LumiError(
+            "dim error", f"no variant of {self.plan.name} is made for {values}", hint=f"it has {ranges}"
+        )
+
+
+def load_model(plan: Plan, source: Source | None, device: Device) -> Model:
+    """Check a plan, compile its kernels and bring its params to the device."""
+    needs = check(plan)
+    executable = device.load(plan)
+    params = {name: device.adopt(array) for name, array in content(plan, source).items()}
+    return Model(plan, device, executable, params, needs)
+
+
+def _check_room(need: Requirement, dims: Mapping[str, int]) -> None:
+    room = dim.value(need.gap, dims)
+    if room >= 0:
+        return
+    names = () if isinstance(need.gap, int) else sorted(need.gap.names())
+    size = dim.value(need.size, dims)
+    raise LumiError(
+        "dim error",
+        f"with {', '.join(f'{n}={dims[n]}' for n in names)} the call needs {size - room} elements "
+        f"along axis {need.axis} of {need.buffer}, which has {size}",
+        hint="the sequence is longer than the state has room for" if len(names) > 1 else "",
+    )
+
+
+def _box(variant: Variant) -> str:
+    return ", ".join(f"{r.name} {r.low} … {r.high}" for r in variant.dims.values())

@@ -1,0 +1,89 @@
+"""The states of one session: device memory that lives between calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from lumi.errors import LumiError
+from lumi.plan.check import size_in_bytes
+from lumi.plan.plan import Buffer, Plan, Role, Signature
+from lumi.runtime.array import accept, take
+from lumi.runtime.device import Device, Memory, Place
+from lumi.runtime.dims import Shaped, bind_dims
+
+
+class States:
+    """Memory of every state, zero at first, and the dims that their shapes were made with.
+
+    A shape may depend on dims (a batch, say); those keep their values until `reset`.
+    """
+
+    def __init__(self, plan: Plan, device: Device) -> None:
+        self._plan = plan
+        self._device = device
+        self._held: dict[str, int] = {}
+        self.memories: dict[str, Memory] = {
+            s.name: device.allocate(size_in_bytes(Buffer(s.name, Role.STATE, s.dtype, s.shape), plan.dims))
+            for s in plan.states
+        }
+
+    def hold(self, dims: Mapping[str, int]) -> None:
+        """Use these dims; those of the shapes must be what they were in earlier calls."""
+        for s in self._plan.states:
+            for name in s.dims():
+                if self._held.get(name, dims[name]) != dims[name]:
+                    raise LumiError(
+                        "dim error",
+                        f"{name} is {dims[name]}, but state {s.name} holds {name}={self._held[name]}",
+                        hint="call reset() first",
+                    )
+        self._held |= {name: dims[name] for s in self._plan.states for name in s.dims()}
+
+    def reset(self) -> None:
+        """Zero everything and forget the dims."""
+        for memory in self.memories.values():
+            memory.clear()
+        self._held = {}
+
+    def save(self) -> dict[str, np.ndarray[Any, Any]]:
+        """A copy of every state, by key."""
+        return {s.name: take(s, Place(self.memories[s.name], 0), self._shaping(s)) for s in self._plan.states}
+
+    def load(self, states: Mapping[str, Any]) -> None:
+        """Set every state to what `save` returned; a fault leaves all as they were."""
+        signatures = {s.name: s for s in self._plan.states}
+        if set(states) != set(signatures):
+            raise LumiError(
+                "input error",
+                f"the states given are {', '.join(sorted(states)) or 'none'}",
+                hint=f"the model has {', '.join(signatures) or 'none'}",
+            )
+        arrays = {name: accept(s, states[name], "state") for name, s in signatures.items()}
+        shaped = [Shaped(s, arrays[name].shape) for name, s in signatures.items()]
+        wanted = {n: self._plan.dims[n] for s in signatures.values() for n in s.dims()}
+        self._held = bind_dims(wanted, {}, shaped)
+        for name, array in arrays.items():
+            self.memories[name].write(array)
+
+    def copy(self) -> States:
+        """Equal states in memory of their own."""
+        other = States(self._plan, self._device)
+        other._held = dict(self._held)
+        for name, memory in self.memories.items():
+            raw = np.empty(memory.size, np.uint8)
+            memory.read(raw)
+            other.memories[name].write(raw)
+        return other
+
+    def _shaping(self, signature: Signature) -> Mapping[str, int]:
+        for name in signature.dims():
+            if name not in self._held:
+                raise LumiError(
+                    "dim error",
+                    f"the shape of state {signature.name} depends on {name}, which no call has given",
+                    hint="call the session first",
+                )
+        return self._held
