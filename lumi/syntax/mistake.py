@@ -45,7 +45,10 @@ def neighbours(left: Span, right: Span) -> LumiError | None:
     if first == second == '"':
         message, hint = "two strings touch", 'a string, also one of many lines, has one `"` at each end'
     elif second == "(":
-        message, hint = "a call begins inside its bracket", f"write ({left.text} …), not {left.text}(…)"
+        message, hint = (
+            "the name of a call stands inside its bracket",
+            f"write ({left.text} …), not {left.text}(…)",
+        )
     elif second == "[":
         message = "`[` does not index"
         hint = (
@@ -59,7 +62,7 @@ def neighbours(left: Span, right: Span) -> LumiError | None:
 def python_symbol(name: str, span: Span) -> LumiError | None:
     """The mistake of a symbol that only Python spells so, or None."""
     if name in _PYTHON_NAMES:
-        return LumiError(SYNTAX, f"`{name}` is Python's", span, hint=f"write {_PYTHON_NAMES[name]}")
+        return LumiError(SYNTAX, f"`{name}` is Python's", span, hint=f"write `{_PYTHON_NAMES[name]}`")
     argument = _NAMED_ARGUMENT.fullmatch(name)
     if argument:
         hint = f"write :{argument[1]} {argument[2]}".rstrip()
@@ -129,7 +132,11 @@ class _Scan:
         prefix = self._previous
         if prefix is None or prefix.type not in ("PREFIX", "DISCARD"):
             return None
-        hint = 'strings are written with `"`' if prefix == "'" else f"nothing precedes the `{token}`"
+        hint = (
+            'strings are written with `"`'
+            if prefix == "'"
+            else f"what follows is the `{token}` of the form around it"
+        )
         return LumiError(SYNTAX, f"a form is expected after `{prefix}`", self._span(prefix), hint=hint)
 
     def _end(self) -> LumiError:
@@ -142,7 +149,7 @@ class _Scan:
     def _unclosed(self, kind: type[LumiError]) -> LumiError:
         opener = self._open[-1]
         missing = "".join(CLOSERS[bracket] for bracket in reversed(self._open))
-        hint = f"the text ends before `{missing}`"
+        hint = f"`{missing}` is missing at the end of the text"
         if self._suspect:
             opener, below = self._suspect
             hint = f"line {below.line} begins left of what it holds: close it before that line"
