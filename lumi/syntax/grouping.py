@@ -24,7 +24,7 @@ _BODIES = {
     "fold": 2,
     "for": 1,
     "if": 1,
-    "when": 1,
+    "do": 0,
 }
 _BINDING = ("let", "fold", "for")
 _TAKING_PARAMETERS = ("defn", "deflayer", "defmodel", "defmacro", "fn")
@@ -65,7 +65,7 @@ def _role(node: Node) -> Role:
     head = items[0].text
     if head in _BODIES and len(items) > _BODIES[head] + 1:
         return Role.BODY
-    return Role.STEPS if head == "->" else Role.CALL
+    return Role.STEPS if head in ("->", "cond") else Role.CALL
 
 
 def _groups(items: tuple[Item, ...], role: Role) -> list[Item]:
@@ -74,7 +74,9 @@ def _groups(items: tuple[Item, ...], role: Role) -> list[Item]:
         case Role.BODY:
             return _first_line_and_body(head, items)
         case Role.BINDINGS:
-            return [_joined([group(item) for item in items[i : i + 2]]) for i in range(0, len(items), 2)]
+            return _by_two(items)
+        case Role.STEPS if head == "cond":
+            return [group(items[0]), *_by_two(items[1:])]
         case Role.STEPS:
             return [group(item) for item in items]
         case Role.CALL if head == "einsum":
@@ -98,6 +100,11 @@ def _first_line_and_body(head: str, items: tuple[Item, ...]) -> list[Item]:
     first, *rest = _keywords(items[size:])
     first = replace(first, above=(*header.above, *first.above))
     return [replace(header, above=()), first, *rest]
+
+
+def _by_two(items: Sequence[Item]) -> list[Item]:
+    """Each pair joined: a name and what it is bound to, a test and its value."""
+    return [_joined([group(item) for item in items[i : i + 2]]) for i in range(0, len(items), 2)]
 
 
 def _keywords(items: Sequence[Item]) -> list[Item]:

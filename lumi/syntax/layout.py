@@ -14,7 +14,7 @@ from lumi.syntax.concrete import Item, Node, Role
 
 WIDTH = 88
 _WIDEST_ALIGNED_NAME = 16
-_SHORT_BODIES = ("if", "defdim")
+_SHORT_BODIES = ("if", "defdim", "do")
 
 
 @dataclass(frozen=True, slots=True)
