@@ -191,9 +191,13 @@ def _check_launch(plan: Plan, variant: Variant, launch: Launch, where: str) -> I
     if unknown:
         raise plan_error(f"{where} needs dim {min(unknown)}")
     try:
-        yield from requirements(kernel, {k: b.name for k, b in actual.items()}, variant.dims)
+        needs = list(requirements(kernel, {k: b.name for k, b in actual.items()}, variant.dims))
     except (KeyError, ArithmeticError, ValueError) as error:
         raise plan_error(f"{where} has an index that means nothing: {error}") from error
+    for need in needs:
+        if dim.bounds(need.gap, variant.dims)[1] < 0:
+            raise plan_error(f"{where} leaves {need.buffer} along axis {need.axis}")
+        yield need
 
 
 def _check_order(plan: Plan, variant: Variant, where: str) -> None:
