@@ -1,0 +1,75 @@
+"""What a command says: text for people, or one JSON object for programs.
+
+With `--json` standard output carries the object and nothing else; all other text goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lumi.errors import LumiError
+
+Report = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command found, as plain values, and its exit status."""
+
+    report: Report = field(default_factory=dict)
+    status: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a command writes."""
+
+    as_json: bool
+
+    def say(self, text: str, end: str = "\n") -> None:
+        """A result for people; silent when the result is JSON."""
+        if not self.as_json:
+            print(text, end=end, flush=True)
+
+    def note(self, text: str) -> None:
+        """A remark that is no result."""
+        print(text, file=sys.stderr, flush=True)
+
+    def finish(self, report: Report) -> None:
+        """The result for programs."""
+        if self.as_json:
+            print(json.dumps(_finite(report), ensure_ascii=False, allow_nan=False), flush=True)
+
+    def fail(self, error: LumiError) -> None:
+        """A mistake, in the form the caller reads."""
+        if self.as_json:
+            self.finish({"error": describe(error)})
+        else:
+            self.note(error.render())
+
+
+def describe(error: LumiError) -> dict[str, Any]:
+    """The error as plain values; `text` is what a person would have seen."""
+    found: dict[str, Any] = {"kind": error.kind, "message": error.message}
+    if error.hint:
+        found["hint"] = error.hint
+    if error.span:
+        span = error.span
+        found |= {"file": span.source.name, "line": span.line, "column": span.column}
+    return {**found, "text": error.render()}
+
+
+def _finite(value: Any) -> Any:
+    """The value as JSON has it: no infinities or NaN, which become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return value
