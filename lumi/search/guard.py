@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import itertools
+from collections.abc import Iterable, Mapping
 
 from lumi.dtype import I32
 from lumi.field.axis import AxisTable
 from lumi.field.term import Bin, Const, In, Pos, Sel, Term, Un
+from lumi.field.traverse import free_axes
+from lumi.llir.interval import Interval, may_hold
 from lumi.search.dag import Apply, Dag, Dimension, Number, Position
 
 
@@ -48,3 +52,35 @@ def _apply(op: str, parts: list[Term]) -> Term:
     if op == "sel":
         return Sel(*parts)
     return Un(op, *parts) if len(parts) == 1 else Bin(op, *parts)
+
+
+LATTICE = 16
+"""Tiles of an axis that are looked at, evenly spread, when it has more."""
+
+
+def active_share(
+    guards: tuple[Term, ...], sizes: Mapping[str, int], tiles: Mapping[str, int], dims: Mapping[str, int]
+) -> float:
+    """The share of tiles that a loop with these guards does not skip."""
+    axes = sorted(frozenset().union(*(free_axes([g])[id(g)] for g in guards)))
+    spans = tuple((a, sizes[a], tiles[a]) for a in axes)
+    return _share(guards, spans, tuple(sorted(dims.items())))
+
+
+@functools.lru_cache(maxsize=4096)
+def _share(
+    guards: tuple[Term, ...], spans: tuple[tuple[str, int, int], ...], dims: tuple[tuple[str, int], ...]
+) -> float:
+    values = dict(dims)
+    rows = [[(a, t) for t in _tiles(size, step)] for a, size, step in spans]
+    active = [may_hold(guards, dict(cell), values) for cell in itertools.product(*rows)]
+    return sum(active) / len(active)
+
+
+def _tiles(size: int, step: int) -> list[Interval]:
+    """The first and last position of some tiles of an axis."""
+    number = -(-size // step)
+    picked = (
+        range(number) if number <= LATTICE else [k * (number - 1) // (LATTICE - 1) for k in range(LATTICE)]
+    )
+    return [(k * step, min(size, (k + 1) * step) - 1) for k in picked]

@@ -13,6 +13,8 @@ from lumi.field.region import Region
 REDUCTION = "Red"
 """The one node that no kernel executes as it stands: `Fin` of an accumulator is its executable form."""
 
+NO_TERMS = frozenset({"Acc", "Full", "Chunk", "Mask"})
+
 COMPUTE = frozenset({REDUCTION, "Un", "Bin", "Sel"})
 
 
@@ -32,14 +34,16 @@ class Space:
     """A region and its e-graph, with the facts that plans are made from.
 
     `alternatives`: the executable nodes of each class.  `varying`: classes that depend on data.
-    `outputs`: where each root is stored.  `readable`: the access under which other kernels may read a
-    root.  `producers`: the class that is stored to a buffer which the region reads again.
+    `terms`: classes that are terms, not accumulators or domains.  `outputs`: where each root is stored.
+    `readable`: the access under which other kernels may read a root.  `producers`: the class that is
+    stored to a buffer which the region reads again.
     """
 
     region: Region
     egraph: EGraph
     alternatives: dict[int, tuple[ENode, ...]] = field(init=False)
     varying: frozenset[int] = field(init=False)
+    terms: frozenset[int] = field(init=False)
     outputs: dict[int, tuple[Access, ...]] = field(init=False)
     readable: dict[int, Access] = field(init=False)
     producers: dict[str, int] = field(init=False)
@@ -48,6 +52,7 @@ class Space:
         classes, roots = self.egraph.classes, self.egraph.roots
         self.alternatives = {c: tuple(n for n in ns if n.op != REDUCTION) for c, ns in classes.items()}
         self.varying = _varying(self.alternatives)
+        self.terms = frozenset(c for c, ns in classes.items() if ns[0].op not in NO_TERMS)
         self.outputs = {}
         for root, store in zip(roots, self.region.stores, strict=True):
             self.outputs[root] = (*self.outputs.get(root, ()), store.access)

@@ -1,0 +1,177 @@
+"""Where searches start: a greedy choice of nodes under weights, and a family of cuts.
+
+A single change cannot reach an online loop, because several classes change together; each family of
+weights prefers one coherent style of plan, each family of cuts one way to divide it into kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lumi.egraph.graph import ENode
+from lumi.field.axis import LIMIT
+from lumi.search.alias import Aliases
+from lumi.search.dag import Dag, bits
+from lumi.search.draft import Draft, InfeasibleError
+from lumi.search.space import Genome, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What a node costs a greedy choice; every node not named here costs 1.
+
+    `repass`: an accumulator whose body needs a finished reduction of its own axis, so a second pass.
+    `masked` and `unmasked`: a loop that may skip tiles, and one that may not.  `chunked` and `whole`: a
+    loop over chunks of an axis that may be split, and one over all of it.
+    """
+
+    repass: int
+    masked: int
+    chunked: int
+    whole: int
+    unmasked: int = 20
+    accumulator: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A starting genome and the families it came from."""
+
+    genome: Genome
+    weights: Weights
+    cut: str
+
+
+def families(splits: bool) -> tuple[Weights, ...]:
+    """Every combination of styles, the most promising first."""
+    chunkings = ((90, 0), (0, 300)) if splits else ((0, 0),)
+    return tuple(
+        Weights(repass, masked, chunked, whole)
+        for repass in (300, 0)
+        for chunked, whole in chunkings
+        for masked in (0, 60)
+    )
+
+
+class Greedy:
+    """Greedy choices on one space: each class by the node whose set of classes weighs least."""
+
+    def __init__(self, space: Space, splits: int) -> None:
+        """`splits` are the axes (a mask) that may be split."""
+        self.space, self.splits = space, splits
+        self.place = {c: k for k, c in enumerate(space.alternatives)}
+
+    def choose(self, weights: Weights) -> dict[int, int]:
+        """The node of every class that can be computed without a cycle."""
+        best: dict[int, int] = {}
+        cost: dict[int, int] = {}
+        sets: dict[int, int] = {}
+        extra: dict[int, int] = {}
+        loops, grew = 0, True
+        while grew:
+            grew = False
+            for number, nodes in self.space.alternatives.items():
+                bit = 1 << self.place[number]
+                for k, node in enumerate(nodes):
+                    used = self._union(node, sets)
+                    if used is None or used & bit:
+                        continue
+                    own = self._weight(node, weights) - 1
+                    total = own + 1 + used.bit_count() + sum(extra[b] for b in bits(used & loops))
+                    if number in cost and total >= cost[number]:
+                        continue
+                    best[number], cost[number], sets[number] = k, total, used | bit
+                    if own:
+                        extra[bit], loops = own, loops | bit
+                    grew = True
+        return best
+
+    def _union(self, node: ENode, sets: Mapping[int, int]) -> int | None:
+        """The classes below a node; None while one of them has no choice yet."""
+        used = 0
+        for child in node.children:
+            below = sets.get(child)
+            if below is None:
+                return None
+            used |= below
+        return used
+
+    def _weight(self, node: ENode, weights: Weights) -> int:
+        if node.op != "Acc":
+            return 1
+        space, (domain, step, *_) = self.space, node.children
+        axes, kinds = space.domain_axes(domain), space.domain_kinds(domain)
+        total = weights.accumulator + (weights.masked if "Mask" in kinds else weights.unmasked)
+        if space.egraph.final.get(step, 0) & axes:
+            total += weights.repass
+        if axes & self.splits:
+            total += weights.chunked if "Chunk" in kinds else weights.whole
+        return total
+
+
+Cut = Callable[[Space, Draft, int], bool]
+"""Whether a family stores a class, given the draft without cuts."""
+
+
+def _never(space: Space, draft: Draft, number: int) -> bool:
+    return False
+
+
+def _reductions(space: Space, draft: Draft, number: int) -> bool:
+    return _node(draft, number).op == "Fin"
+
+
+def _contractions(space: Space, draft: Draft, number: int) -> bool:
+    return _reductions(space, draft, number) and space.is_contraction(number)
+
+
+def _chunks(space: Space, draft: Draft, number: int) -> bool:
+    if not _reductions(space, draft, number):
+        return False
+    accumulator = _node(draft, _node(draft, number).children[0])
+    return "Chunk" in space.domain_kinds(accumulator.children[0])
+
+
+def _everything(space: Space, draft: Draft, number: int) -> bool:
+    return _node(draft, number).op in ("Fin", "Un", "Bin", "Sel")
+
+
+CUTS: Mapping[str, Cut] = {
+    "reductions": _reductions,
+    "contractions": _contractions,
+    "none": _never,
+    "chunks": _chunks,
+    "everything": _everything,
+}
+"""Families of cuts by name.  A contraction reduced by a maximum of its own axis is left to an online loop."""
+
+
+def _node(draft: Draft, number: int) -> ENode:
+    return draft.space.alternatives[number][draft.genome.choice.get(number, 0)]
+
+
+def seeds(space: Space, dag: Dag, aliases: Aliases, splits: int, cuts: Sequence[str]) -> Iterator[Seed]:
+    """Distinct starting genomes, in the order of the families."""
+    greedy, seen = Greedy(space, splits), set[tuple[object, ...]]()
+    for weights in families(bool(splits)):
+        choice = greedy.choose(weights)
+        try:
+            draft = Draft(space, dag, aliases, Genome(choice, frozenset())).build()
+        except InfeasibleError:
+            continue
+        reached = [c for c in draft.bodies if c in space.terms]
+        for name in cuts:
+            chosen = frozenset(
+                c
+                for c in reached
+                if space.is_storable(c)
+                and c not in space.outputs
+                and not dag.free[draft.bodies[c]] >> LIMIT
+                and CUTS[name](space, draft, c)
+            )
+            cut = chosen | frozenset(space.readable)
+            key = (tuple((c, choice[c]) for c in sorted(draft.bodies)), cut)
+            if key not in seen:
+                seen.add(key)
+                yield Seed(Genome(choice, cut), weights, name)
