@@ -43,14 +43,17 @@ class Aliasing:
         """Lay every update over its state or copy it there."""
         for output, key in self._face.before.items():
             self._outputs[output] = self._save(key)
+        laid: dict[str, str] = {}
         for key, name in self._face.updates.items():
             if name == key:
                 continue
             if name in self._face.leaves:
                 state = self._face.leaves[name].role is Role.STATE
                 self._after.append(self._copy(self._save(name) if state else name, key))
-            elif not self._overlay(key, name):
-                self._after.append(self._copy(name, key))
+            elif name not in laid and self._overlay(key, name):
+                laid[name] = key
+            else:
+                self._after.append(self._copy(laid.get(name, name), key))
         copied = tuple(call.names[TARGET] for call in (*self._before, *self._after))
         return Resolved((*self._before, *self._calls, *self._after), self._outputs, copied)
 
@@ -82,6 +85,7 @@ class Aliasing:
                 return False
             self._calls[writers[0]] = merged
         self._calls = [_renamed(c, name, key) for c in self._calls]
+        self._after = [_renamed(c, name, key) for c in self._after]
         self._outputs = {o: key if v == name else v for o, v in self._outputs.items()}
         return True
 

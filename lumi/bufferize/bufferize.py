@@ -51,8 +51,18 @@ def bufferize(
 
     New kernels go into `kernels`; `schedule` makes the step of a copy.
     """
-    face = interface(graph)
-    resolved = Aliasing(link(instances), face, schedule).resolve()
+    return assemble(interface(graph), link(instances), dims, kernels, schedule)
+
+
+def assemble(
+    face: Interface,
+    calls: Sequence[Call],
+    dims: Mapping[str, DimRange],
+    kernels: KernelTable,
+    schedule: Callable[[Kernel], Step],
+) -> Variant:
+    """The same from calls on named values."""
+    resolved = Aliasing(calls, face, schedule).resolve()
     table = _needed(resolved, face)
     numbers = {name: k for k, name in enumerate(table)}
     launches = tuple(_launch(call, numbers, kernels) for call in resolved.calls)

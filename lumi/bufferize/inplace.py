@@ -51,7 +51,7 @@ def _is_safe(kernel: Kernel, old: str, new: str) -> bool:
         return False
     if any(t > time or a.index != store.access.index or a.clamp for t, a in loads):
         return False
-    return not _is_needed_after(kernel, old, [s for s, _ in steps[time + 1 :]])
+    return not _is_needed_after(kernel, old, [*loops, *(s for s, _ in steps[time + 1 :])])
 
 
 def _walk(
@@ -73,7 +73,7 @@ def _covers_once(access: Access, kernel: Kernel, loops: tuple[Loop, ...]) -> boo
 
 
 def _is_needed_after(kernel: Kernel, old: str, later: list[Statement]) -> bool:
-    """Whether a later statement uses something computed from `old`."""
+    """Whether a later statement uses something computed from `old`; a loop around uses what it carries."""
     tainted: set[Operand] = set()
     _taint(kernel.body, old, tainted)
     return any(not tainted.isdisjoint(_operands(s)) for s in later)
