@@ -8,8 +8,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lumi.cli.options import read_source
 from lumi.cli.output import Outcome, Output
-from lumi.errors import LumiError, Source
+from lumi.errors import LumiError
 
 _SUFFIX = ".lumi"
 
@@ -31,9 +32,9 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     changed: list[str] = []
     files = list(_files(options.paths))
     for path in files:
-        text = _read(path)
-        formatted = format_text(Source(str(path), text))
-        if formatted != text:
+        source = read_source(path)
+        formatted = format_text(source)
+        if formatted != source.text:
             changed.append(str(path))
             if not options.check:
                 _write(path, formatted)
@@ -51,15 +52,6 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
             yield path
         else:
             raise LumiError("file error", f"{path}: there is no such file or folder")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise LumiError("file error", f"{path}: byte {error.start} is not UTF-8") from None
-    except OSError as error:
-        raise LumiError("file error", f"{path}: {error.strerror}") from None
 
 
 def _write(path: Path, text: str) -> None:

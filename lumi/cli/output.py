@@ -65,9 +65,9 @@ def describe(error: LumiError) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """The value as JSON has it: no infinities or NaN, which become null."""
+    """The value as JSON has it: infinities and NaN, which it lacks, become strings."""
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
         return {str(k): _finite(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

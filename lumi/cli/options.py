@@ -1,0 +1,71 @@
+"""Options that several commands share: how they are read and what is said when they are wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from lumi.errors import LumiError, Source
+
+
+def pair(what: str) -> Callable[[str], tuple[str, str]]:
+    """An argument type for `NAME=VALUE`."""
+
+    def read(text: str) -> tuple[str, str]:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+        return name, value
+
+    return read
+
+
+def dims(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """The `--dim NAME=INTEGER` options."""
+    found = {}
+    for name, text in pairs:
+        try:
+            found[name] = int(text)
+        except ValueError:
+            raise LumiError("dim error", f"{name} is {text!r}", hint="a dim is an integer") from None
+    return found
+
+
+def settings(pairs: Sequence[tuple[str, str]], files: Sequence[Path] = ()) -> dict[str, object]:
+    """The configuration of a model: JSON objects from files, then `--set KEY=VALUE` over them."""
+    found: dict[str, object] = {}
+    for path in files:
+        content = _json_file(path)
+        if not isinstance(content, dict):
+            raise LumiError("config error", f"{path} holds no JSON object")
+        found |= content
+    return found | {name: setting(text) for name, text in pairs}
+
+
+def setting(text: str) -> object:
+    """A value as it is typed: JSON where it is JSON (2, 1e-5, true, [1, 2], null), else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def read_source(path: Path) -> Source:
+    """The text of a .lumi file."""
+    try:
+        return Source(str(path), path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise LumiError("file error", f"{path}: byte {error.start} is not UTF-8") from None
+    except OSError as error:
+        raise LumiError("file error", f"{path}: {error.strerror}") from None
+
+
+def _json_file(path: Path) -> object:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LumiError("file error", f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise LumiError("config error", f"{path} is no JSON: {error}") from None

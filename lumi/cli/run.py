@@ -1,0 +1,114 @@
+"""`lumi run`: one call of a plan, arrays in and out by file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lumi.cli import options as shared
+from lumi.cli.output import Outcome, Output
+from lumi.errors import LumiError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_FEW = 1000
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    add("plan", type=Path, metavar="PLAN", help="a plan that lumi compile made")
+    add(
+        "--input",
+        action="append",
+        default=[],
+        type=shared.pair("NAME=FILE.npy or NAME=JSON"),
+        metavar="NAME=VALUE",
+        help="an input: a .npy file, or numbers as JSON: 'tokens=[[2, 818]]'",
+    )
+    add(
+        "--dim",
+        action="append",
+        default=[],
+        type=shared.pair("NAME=INTEGER"),
+        metavar="NAME=N",
+        help="a dim that no input's shape shows",
+    )
+    add("--weights", type=Path, metavar="PATH", help="a checkpoint: GGUF, safetensors, or a folder")
+    add("--init", choices=["random"], help="make weights up when there are none")
+    add("--seed", type=int, default=0, metavar="N", help="seed of --init random (default 0)")
+    add("--output-dir", type=Path, metavar="DIR", help="write each output to DIR/NAME.npy")
+
+
+def execute(options: argparse.Namespace, output: Output) -> Outcome:
+    """Run the plan once."""
+    from lumi.plan.file import load
+    from lumi.runtime.session import Session
+
+    plan = load(options.plan)
+    inputs = {name: _array(name, text) for name, text in options.input}
+    session = Session(plan, options.weights, init=options.init, seed=options.seed)
+    start = time.perf_counter()
+    results = session.run(inputs, shared.dims(options.dim))
+    seconds = time.perf_counter() - start
+    files = _write(options.output_dir, results) if options.output_dir else {}
+    report = {name: _describe(array, files.get(name)) for name, array in results.items()}
+    for name, array in results.items():
+        place = f" → {files[name]}" if name in files else ""
+        output.say(f"{name}: {report[name]['dtype']} [{' '.join(map(str, array.shape))}]{place}")
+        if not files:
+            output.say(str(array))
+    output.note(f"{seconds * 1e3:.1f} ms on {session.device.name}")
+    return Outcome({"outputs": report, "seconds": seconds, "device": session.device.name})
+
+
+def _array(name: str, text: str) -> Any:
+    """An input: numbers written as JSON, which take the input's dtype, or an array from a file."""
+    if text.startswith("[") or re.fullmatch(r"-?\d[\d.eE+-]*", text):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise LumiError("input error", f"input {name} is no JSON: {error}") from None
+    import numpy as np
+
+    try:
+        return np.load(text, allow_pickle=False)
+    except FileNotFoundError:
+        hint = "write NAME=FILE.npy, or numbers as JSON: 'x=[1, 2]'"
+        raise LumiError("input error", f"input {name}: there is no file {text}", hint=hint) from None
+    except (OSError, ValueError, EOFError) as error:
+        raise LumiError("input error", f"input {name}: {text} is no .npy file: {error}") from None
+
+
+def _write(folder: Path, results: Mapping[str, Array]) -> dict[str, str]:
+    """Write each output to a file of its own; bf16, which .npy files lack, is written as f32."""
+    import numpy as np
+
+    files = {name: folder / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.npy" for name in results}
+    if len(set(files.values())) < len(files):
+        raise LumiError("file error", "two outputs would be written to one file")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, array in results.items():
+            np.save(files[name], array.astype(np.float32) if array.dtype.name == "bfloat16" else array)
+    except OSError as error:
+        raise LumiError("file error", f"cannot write to {folder}: {error.strerror}") from None
+    return {name: str(path) for name, path in files.items()}
+
+
+def _describe(array: Array, file: str | None) -> dict[str, Any]:
+    """The output as plain values; its elements when there are few and no file holds them."""
+    from lumi.dtype import from_numpy
+
+    found: dict[str, Any] = {"dtype": from_numpy(array.dtype).name, "shape": list(array.shape)}
+    if file is not None:
+        return {**found, "file": file}
+    return {**found, "values": array.tolist()} if array.size <= _FEW else found
