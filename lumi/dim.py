@@ -162,17 +162,31 @@ def product(extents: Iterable[Extent]) -> Extent:
 
 
 def divide(a: Extent, b: Extent) -> Extent | None:
-    """`a / b` when `b` is a single term that divides every term of `a` exactly, else None."""
-    if isinstance(b, int) or len(b.terms) == 1:
-        ((monomial, coefficient),) = _terms(b) if b != 0 else (((), 0),)
-        quotient: list[tuple[Monomial, int]] = []
-        for m, c in _terms(a):
-            rest = _without(m, monomial)
-            if coefficient == 0 or rest is None or c % coefficient:
-                return None
-            quotient.append((rest, c // coefficient))
-        return _sum(quotient)
-    return 1 if a == b else None
+    """`a / b` where `b` divides `a` exactly as a polynomial, else None.
+
+    Long division by the leading term: the quotient of an exact division is unique, so any order that
+    multiplication keeps will do; here more factors lead, then the spelling.
+    """
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b if b and a % b == 0 else None
+    divisor = _terms(b)
+    if not divisor:
+        return None
+    lead, coefficient = max(divisor, key=_rank)
+    quotient: Extent = 0
+    rest = a
+    while rest != 0:
+        monomial, factor = max(_terms(rest), key=_rank)
+        left = _without(monomial, lead)
+        if left is None or factor % coefficient:
+            return None
+        part = _sum([(left, factor // coefficient)])
+        quotient, rest = quotient + part, rest - part * b
+    return quotient
+
+
+def _rank(term: tuple[Monomial, int]) -> tuple[int, tuple[str, ...]]:
+    return len(term[0]), tuple(sorted((repr(a) for a in term[0]), reverse=True))
 
 
 def _without(monomial: Monomial, part: Monomial) -> Monomial | None:
