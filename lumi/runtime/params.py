@@ -116,11 +116,9 @@ def _fill(binding: Binding, source: Source | None) -> Array:
 
 def _converted(key: str, array: np.ndarray[Any, Any], dtype: DType) -> Array:
     try:
-        given = from_numpy(array.dtype)
+        given = BF16 if array.dtype == np.uint16 else from_numpy(array.dtype)
     except KeyError:
         raise _weights_error(f"{key} has the type {array.dtype}, which Lumi does not know") from None
-    if dtype == BF16 and array.dtype == np.uint16:
-        given = BF16
     if given == dtype:
         return np.require(array, requirements="C").view(dtype.storage)
     if not (given.is_float and dtype.is_float):
