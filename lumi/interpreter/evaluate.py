@@ -1,0 +1,400 @@
+"""Evaluates forms: names, calls, and the traces of errors.
+
+Special forms and builtins register themselves here by name; an `Interpreter` is one trace: the builder
+that receives the nodes, the params and states declared so far, the dims bound to integers.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from lumi import dim
+from lumi.dim import Dim
+from lumi.dtype import F32, DType
+from lumi.errors import Frame, LumiError, Span
+from lumi.hlir.builder import Builder
+from lumi.hlir.graph import Node
+from lumi.interpreter.scope import MISSING, Scope, nearest
+from lumi.interpreter.signature import REST, Pattern
+from lumi.interpreter.store import Store
+from lumi.interpreter.value import Builtin, Cell, Function, Kind, Value, describe, kind_of, written
+from lumi.syntax import printer
+from lumi.syntax.form import Float, Form, Int, Keyword, List, Str, Symbol, Vector
+
+DEEPEST = 200
+"""Calls within calls before a recursion counts as endless."""
+
+_PYTHON_FRAMES = 60 * DEEPEST
+_INNERMOST = 8
+_CALL_WIDTH = 48
+
+SpecialForm: TypeAlias = "Callable[[Interpreter, List, Scope], Value]"
+Declaration: TypeAlias = "Callable[[Interpreter, List, Scope], Cell]"
+
+SPECIAL: dict[str, SpecialForm] = {}
+"""Special forms by name, filled by the modules that define them."""
+
+DECLARATIONS: dict[str, Declaration] = {}
+"""The special forms that make a cell; a name bound to one can be `set!`."""
+
+CONSTANTS: dict[str, Value] = {
+    "true": True,
+    "false": False,
+    "nil": None,
+    "inf": math.inf,
+    "-inf": -math.inf,
+    "nan": math.nan,
+}
+"""Names that keep their meaning everywhere."""
+
+
+def special(name: str) -> Callable[[SpecialForm], SpecialForm]:
+    """Register the meaning of `(name …)`."""
+
+    def register(run: SpecialForm) -> SpecialForm:
+        SPECIAL[name] = run
+        return run
+
+    return register
+
+
+def declaration(name: str) -> Callable[[Declaration], Declaration]:
+    """Register the meaning of `(name …)`, which declares a cell."""
+
+    def register(run: Declaration) -> Declaration:
+        DECLARATIONS[name] = run
+        SPECIAL[name] = lambda interpreter, form, scope: run(interpreter, form, scope).node
+        return run
+
+    return register
+
+
+class Interpreter:
+    """One trace.
+
+    `dtype` is what a param is when it does not say.  `top` is the scope that definitions go to, if they
+    are allowed; `in_file` when a file and not a person defines.  Functions defined while `transparent`
+    report their errors at the call.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        library: Scope,
+        *,
+        bind: Mapping[str, int] | None = None,
+        packing: Mapping[str, str] | None = None,
+    ) -> None:
+        self.builder = builder
+        self.library = library
+        self.bind: dict[str, int] = dict(bind or {})
+        self.packing: dict[str, str] = dict(packing or {})
+        self.store = Store(builder)
+        self.dtype: DType = F32
+        self.top: Scope | None = None
+        self.in_file = False
+        self.transparent = False
+        self._site: Span | None = None
+        self._depth = 0
+
+    # -- forms
+
+    def evaluate(self, form: Form, scope: Scope) -> Value:
+        """The value of a form; a cell is opened."""
+        match form:
+            case Symbol():
+                return self._read(form, scope)
+            case List():
+                return self._list(form, scope)
+            case Vector(items):
+                return tuple([self.evaluate(item, scope) for item in items])
+            case Keyword():
+                return form
+            case _:
+                return form.value
+
+    def body(self, forms: Sequence[Form], scope: Scope) -> Value:
+        """The value of the last of `forms`; nil for none."""
+        result: Value = None
+        for form in forms:
+            result = self.evaluate(form, scope)
+        return result
+
+    def binding(self, form: Form, scope: Scope) -> Value | Cell:
+        """The value of a form that a name is about to be bound to: a param or a state stays a cell."""
+        if isinstance(form, List) and form.items and isinstance(form.items[0], Symbol):
+            declare = DECLARATIONS.get(form.items[0].name)
+            if declare is not None:
+                return declare(self, form, scope)
+        return self.evaluate(form, scope)
+
+    def _read(self, symbol: Symbol, scope: Scope) -> Value:
+        value = scope.find(symbol.name)
+        if isinstance(value, Cell):
+            return value.node
+        if isinstance(value, Dim) and self.bind:
+            return dim.bind(value, self.bind)
+        if value is MISSING:
+            raise self.unknown(symbol, scope)
+        return value  # type: ignore[no-any-return]
+
+    def unknown(self, symbol: Symbol, scope: Scope) -> LumiError:
+        """The error of a name that nothing binds."""
+        if symbol.name in SPECIAL:
+            return LumiError(
+                "name error", f"`{symbol.name}` is a special form, not a value", symbol.span, hint="call it"
+            )
+        hint = nearest(symbol.name, [*scope.visible(), *SPECIAL])
+        return LumiError("name error", f"unknown name `{symbol.name}`", symbol.span, hint=hint)
+
+    def _list(self, form: List, scope: Scope) -> Value:
+        if not form.items:
+            raise LumiError("call error", "() calls nothing", form.span, hint="an empty list is []")
+        head = form.items[0]
+        if isinstance(head, Symbol):
+            run = SPECIAL.get(head.name)
+            if run is not None:
+                return run(self, form, scope)
+        callee = self.evaluate(head, scope)
+        if isinstance(callee, Function) and callee.kind is Kind.MACRO:
+            return self.evaluate(self.expand(callee, form), scope)
+        if not isinstance(callee, Function | Builtin):
+            raise LumiError(
+                "call error",
+                f"{describe(callee)} is a {kind_of(callee)}, not a function",
+                head.span,
+                hint="( ) calls its first item; a list is written [ ]",
+            )
+        positional, keywords = self.arguments(form.items[1:], scope)
+        return self.call(callee, positional, keywords, form)
+
+    def arguments(self, forms: Sequence[Form], scope: Scope) -> tuple[list[Value], dict[str, Value]]:
+        """Positional and keyword arguments, evaluated from left to right."""
+        positional: list[Value] = []
+        keywords: dict[str, Value] = {}
+        items = iter(forms)
+        for item in items:
+            if isinstance(item, Keyword):
+                follows = next(items, None)
+                if follows is None:
+                    raise LumiError("call error", f"keyword :{item.name} has no value", item.span)
+                if item.name in keywords:
+                    raise LumiError("call error", f"keyword :{item.name} stands twice", item.span)
+                keywords[item.name] = self.evaluate(follows, scope)
+            else:
+                positional.append(self.evaluate(item, scope))
+        return positional, keywords
+
+    # -- calls
+
+    def place(self, form: Form | None) -> Span | None:
+        """Where a node or an error that `form` causes belongs."""
+        return self._site or _span(form)
+
+    def call(
+        self, callee: Value, positional: Sequence[Value], keywords: Mapping[str, Value], form: Form | None
+    ) -> Value:
+        """Call a function or builtin from `form`, which errors point at."""
+        match callee:
+            case Builtin():
+                return self._call_builtin(callee, positional, keywords, form)
+            case Function():
+                return self._call_function(callee, positional, keywords, form)
+            case _:
+                raise LumiError("call error", f"{describe(callee)} is not a function", _span(form))
+
+    def _call_builtin(
+        self, callee: Builtin, positional: Sequence[Value], keywords: Mapping[str, Value], form: Form | None
+    ) -> Value:
+        self.builder.span = self.place(form)
+        try:
+            callee.signature.check(callee.name, len(positional), keywords)
+            named = {k.replace("-", "_"): v for k, v in keywords.items()}
+            return callee.run(self, *positional, **named)  # type: ignore[no-any-return]
+        except LumiError as error:
+            if not error.label and error.span is None or error.span == self.builder.span:
+                error.label = error.label or _types(positional)
+            raise error.at(self.place(form)) from None
+
+    def _call_function(
+        self, callee: Function, positional: Sequence[Value], keywords: Mapping[str, Value], form: Form | None
+    ) -> Value:
+        outer = self._site
+        if callee.transparent and outer is None:
+            self._site = _span(form)
+        elif not callee.transparent:
+            self._site = None
+        self._depth += 1
+        try:
+            return self._enter(callee, positional, dict(keywords), form)
+        except LumiError as error:
+            if callee.transparent:
+                raise _moved(error, callee, outer or _span(form), positional) from None
+            raise _traced(error, callee, form) from None
+        finally:
+            self._depth -= 1
+            self._site = outer
+
+    def _enter(
+        self, callee: Function, positional: Sequence[Value], keywords: dict[str, Value], form: Form | None
+    ) -> Value:
+        if self._depth > DEEPEST:
+            raise LumiError(
+                "call error",
+                f"recursion is deeper than {DEEPEST} calls",
+                _span(form),
+                hint="give it a case that ends",
+            )
+        is_layer = callee.kind is Kind.LAYER
+        extra = ("name",) if is_layer else ()
+        try:
+            callee.signature.check(callee.name, len(positional), keywords, extra)
+        except LumiError as error:
+            raise error.at(_span(form)) from None
+        name = (
+            keywords.pop("name", callee.name)
+            if is_layer and "name" not in callee.signature.keywords
+            else None
+        )
+        scope = self.bind_arguments(callee, positional, keywords)
+        if name is None:
+            return self.body(callee.body, scope)
+        if not isinstance(name, str):
+            raise LumiError("call error", f":name is {describe(name)}", _span(form), hint="it is a string")
+        with self.builder.scope(name), self.store.prefixed(name):
+            return self.body(callee.body, scope)
+
+    def bind_arguments(
+        self, callee: Function, positional: Sequence[Value], keywords: Mapping[str, Value]
+    ) -> Scope:
+        """The scope of a call: parameters bound, defaults evaluated in order."""
+        signature, scope = callee.signature, Scope(callee.scope)
+        for pattern, value in zip(signature.positional, positional, strict=False):
+            self.destructure(pattern, value, scope)
+        if signature.rest:
+            scope.names[signature.rest] = tuple(positional[len(signature.positional) :])
+        for name, default in signature.keywords.items():
+            scope.names[name] = keywords[name] if name in keywords else self.evaluate(default, scope)
+        return scope
+
+    def destructure(self, pattern: Pattern | Form, value: Value | Cell, scope: Scope) -> None:
+        """Bind the names of `pattern` to the parts of `value`."""
+        if isinstance(pattern, Symbol):
+            self.check_bindable(pattern)
+            scope.names[pattern.name] = value
+            return
+        if not isinstance(pattern, Vector):
+            raise LumiError("form error", f"{printer.show(pattern)} is no name", pattern.span)
+        parts = [p for p in pattern.items]
+        rest: Form | None = None
+        if len(parts) > 1 and parts[-2] == Symbol(REST):
+            rest, parts = parts[-1], parts[:-2]
+        items = self._items(pattern, value, len(parts), rest is not None)
+        for part, item in zip(parts, items, strict=False):
+            self.destructure(part, item, scope)
+        if rest is not None:
+            self.destructure(rest, tuple(items[len(parts) :]), scope)
+
+    def _items(self, pattern: Vector, value: Value | Cell, count: int, more: bool) -> tuple[Value, ...]:
+        items = value.items if isinstance(value, List | Vector) else value
+        if not isinstance(items, tuple):
+            shown = "a cell" if isinstance(value, Cell) else describe(value)
+            raise LumiError(
+                "call error", f"{printer.show(pattern)} takes a list apart, not {shown}", pattern.span
+            )
+        if len(items) < count or (len(items) > count and not more):
+            raise LumiError(
+                "call error", f"{printer.show(pattern)} takes apart {len(items)} items", pattern.span
+            )
+        return items
+
+    def define(self, symbol: Symbol, value: Value | Cell) -> None:
+        """Bind a name at the top; a file defines each name once."""
+        assert self.top is not None
+        if self.in_file and symbol.name in self.top.names:
+            raise LumiError("name error", f"`{symbol.name}` is defined twice", symbol.span)
+        self.top.names[symbol.name] = value
+
+    def check_bindable(self, symbol: Symbol) -> None:
+        """Raise when `symbol` cannot be bound: special forms and constants keep their meaning."""
+        if symbol.name in SPECIAL or symbol.name in CONSTANTS:
+            what = "a special form" if symbol.name in SPECIAL else "a constant"
+            raise LumiError("name error", f"`{symbol.name}` is {what}, it cannot be bound", symbol.span)
+
+    def expand(self, macro: Function, form: List) -> Form:
+        """The form that a macro call stands for."""
+        arguments: list[Value] = []
+        keywords: dict[str, Value] = {}
+        items = iter(form.items[1:])
+        for item in items:
+            if isinstance(item, Keyword) and item.name in macro.signature.keywords:
+                keywords[item.name] = next(items, Symbol("nil", item.span))
+            else:
+                arguments.append(item)
+        expanded = self._call_function(macro, arguments, keywords, form)
+        return as_form(expanded, form.span)
+
+    @contextmanager
+    def deep(self) -> Iterator[None]:
+        """Room for `DEEPEST` calls on Python's stack."""
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, _PYTHON_FRAMES))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(limit)
+
+
+def as_form(value: Value, span: Span | None) -> Form:
+    """A value as code: what a macro returns."""
+    match value:
+        case Symbol() | Keyword() | Int() | Float() | Str() | List() | Vector():
+            return value
+        case None | True | False:
+            return Symbol(written(value), span)
+        case int():
+            return Int(value, span)
+        case float():
+            return Float(value, span)
+        case str():
+            return Str(value, span)
+        case tuple():
+            return Vector(tuple(as_form(item, span) for item in value), span)
+        case DType():
+            return Symbol(value.name, span)
+        case _:
+            raise LumiError("macro error", f"{describe(value)} is no code", span, hint="use quasiquote")
+
+
+def _span(form: Form | None) -> Span | None:
+    return form.span if form is not None else None
+
+
+def _types(values: Sequence[Value]) -> str:
+    """The types of the tensors among `values`, for the label of an error."""
+    return ", ".join(str(v.type) for v in values if isinstance(v, Node))
+
+
+def _moved(error: LumiError, callee: Function, span: Span | None, positional: Sequence[Value]) -> LumiError:
+    """The error of a transparent function, shown at its call."""
+    inside = callee.span is not None and error.span is not None and error.span.source is callee.span.source
+    if error.span is None or inside:
+        error.span = span
+        error.label = error.label or _types(positional)
+    return error
+
+
+def _traced(error: LumiError, callee: Function, form: Form | None) -> LumiError:
+    """The error seen from one call further out; the middle of a long trace is left out."""
+    name = callee.name
+    if form is not None and callee.kind is not Kind.MODEL:
+        text = printer.show(form)
+        name = text if len(text) <= _CALL_WIDTH else f"{text[: _CALL_WIDTH - 2]} …"
+    error = error.called(name, _span(form))
+    if len(error.trace) > _INNERMOST + 2:
+        error.trace = (*error.trace[:_INNERMOST], Frame("…", None), error.trace[-1])
+    return error
