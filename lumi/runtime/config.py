@@ -11,7 +11,10 @@
 | `vocab` | `vocab_size`, else the tokenizer's | `vocab_size` |
 | `eps` | `attention.layer_norm_rms_epsilon` | `rms_norm_eps` |
 | `window` | `attention.sliding_window` | `sliding_window` |
-| `rope-base` | `rope.freq_base` | `rope_theta` |
+| `base` | `rope.freq_base` | `rope_theta` |
+| `local-base` | | `rope_local_base_freq` |
+| `pattern` | | `sliding_window_pattern` |
+| `query-scale` | | 1 / √`query_pre_attn_scalar` |
 | `unit-offset` | false: the converter has added 1 to such norms | true for Gemma |
 
 Only what the checkpoint states is given; a model's own defaults stand for the rest.
@@ -36,7 +39,7 @@ _GGUF = {
     "vocab": "vocab_size",
     "eps": "attention.layer_norm_rms_epsilon",
     "window": "attention.sliding_window",
-    "rope-base": "rope.freq_base",
+    "base": "rope.freq_base",
 }
 _HF = {
     "layers": "num_hidden_layers",
@@ -48,7 +51,9 @@ _HF = {
     "vocab": "vocab_size",
     "eps": "rms_norm_eps",
     "window": "sliding_window",
-    "rope-base": "rope_theta",
+    "base": "rope_theta",
+    "local-base": "rope_local_base_freq",
+    "pattern": "sliding_window_pattern",
 }
 
 
@@ -79,6 +84,9 @@ def hf_config(folder: Path) -> dict[str, object]:
     text = values.get("text_config")
     values = text if isinstance(text, dict) else values
     found = {k: values[name] for k, name in _HF.items() if isinstance(values.get(name), int | float)}
+    scalar = values.get("query_pre_attn_scalar")
+    if isinstance(scalar, int | float) and scalar > 0:
+        found["query-scale"] = scalar**-0.5
     if str(values.get("model_type", "")).startswith("gemma"):
         found["unit-offset"] = True
     return found

@@ -80,9 +80,9 @@ class PieceTokenizer:
         return self.segmentation.vocabulary.stops
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a prompt, `bos` first."""
-        ids = [] if self.bos is None else [self.bos]
+        """The ids of a prompt, `bos` first, once, if the text spells it too."""
         parts = self.segmentation.vocabulary.split(unicode(text))
+        ids = [] if self.bos is None or parts[:1] == [self.bos] else [self.bos]
         if self.spaced and parts and isinstance(parts[0], str):
             parts[0] = " " + parts[0]
         for part in parts:

@@ -139,6 +139,10 @@ def test_space_prefix_is_added_and_not_shown(tmp_path: Path) -> None:
     assert tokenizer.decode(ids) == "ab c"
 
 
+def test_begin_token_that_is_written_out_is_not_doubled(scored: Tokenizer) -> None:
+    assert scored.encode("<bos>ab") == scored.encode("ab")
+
+
 def test_begin_token_is_left_out_where_the_file_says_so(tmp_path: Path) -> None:
     tokenizer = open_tokenizer(saved(scored_metadata(add_bos_token=False), tmp_path / "t.gguf"))
     assert tokenizer.encode("") == []

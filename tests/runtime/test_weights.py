@@ -152,8 +152,14 @@ def test_configuration_comes_from_gguf_metadata(weights: Weights) -> None:
 def test_configuration_comes_from_config_json(tmp_path: Path) -> None:
     save_file({"w": NORM}, tmp_path / "model.safetensors")
     assert open_weights(tmp_path).config() == {}
-    values = {"model_type": "gemma3_text", "num_hidden_layers": 18, "rope_theta": 1e6, "sliding_window": None}
+    values = {
+        "model_type": "gemma3_text",
+        "num_hidden_layers": 18,
+        "rope_theta": 1e6,
+        "sliding_window": None,
+        "query_pre_attn_scalar": 256,
+    }
     (tmp_path / "config.json").write_text(json.dumps(values))
-    want = {"layers": 18, "rope-base": 1e6, "unit-offset": True}
+    want = {"layers": 18, "base": 1e6, "query-scale": 0.0625, "unit-offset": True}
     for path in (tmp_path, tmp_path / "model.safetensors"):
         assert open_weights(path).config() == want
