@@ -139,7 +139,7 @@ def _spread(names: Axes, rank: int, pattern: Form, node: Node | None) -> Axes:
 
 def _check(operands: Sequence[Operand], form: List) -> None:
     """Equal names must have equal sizes, all operands one dtype."""
-    sizes: dict[str, tuple[Extent, Form]] = {}
+    sizes: dict[str, tuple[Extent, str]] = {}
     for k, operand in enumerate(operands):
         source = form.items[1 + 2 * k]
         if operand.node.dtype != operands[0].node.dtype:
@@ -151,15 +151,20 @@ def _check(operands: Sequence[Operand], form: List) -> None:
                 hint="cast one of them",
             )
         for axis, size in zip(operand.axes, operand.node.shape, strict=True):
-            other, where = sizes.setdefault(axis, (size, source))
+            other, where = sizes.setdefault(axis, (size, _name(source, k)))
             if size == other or (axis.startswith(ELLIPSIS) and 1 in (size, other)):
                 continue
             raise LumiError(
                 "shape error",
-                f"einsum axis `{axis}` is {other} in {printer.show(where)} but {size} in {printer.show(source)}",
+                f"einsum axis `{axis}` is {other} in {where} but {size} in {_name(source, k)}",
                 operand.pattern.span,
                 label=str(operand.node.type),
             )
+
+
+def _name(source: Form, k: int) -> str:
+    """How a message calls operand `k`."""
+    return source.name if isinstance(source, Symbol) else f"operand {k + 1}"
 
 
 def _result(pattern: Vector, operands: Sequence[Operand]) -> Axes:
@@ -256,6 +261,8 @@ def _sizes(
         rest = dim.divide(size, known) if known != 0 else None
         if len(open_) > 1 or rest is None or (not open_ and rest != 1):
             wanted = f"({' '.join(group.names)})" if len(group.names) != 1 else group.names[0]
+            known_sizes = ", ".join(f"{n} = {given[n]}" for n in group.names if n in given)
+            wanted += f" with {known_sizes}" if known_sizes else ""
             what = "leaves two sizes open" if len(open_) > 1 else f"does not make {size}"
             raise LumiError(
                 "shape error",
@@ -267,5 +274,5 @@ def _sizes(
         for name in group.names:
             if name in sizes:
                 raise LumiError("form error", f"axis `{name}` stands twice", pattern.span)
-            sizes[name] = given[name] if name in given else rest
+            sizes[name] = given.get(name, rest)
     return sizes

@@ -7,7 +7,6 @@ A builtin takes the interpreter, then its arguments; keyword-only parameters are
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -17,7 +16,7 @@ from lumi.errors import LumiError
 from lumi.hlir.graph import Node
 from lumi.interpreter.evaluate import Interpreter, as_form
 from lumi.interpreter.signature import Signature
-from lumi.interpreter.value import Builtin, Value, describe, kind_of
+from lumi.interpreter.value import Builtin, Value, a_kind_of, describe
 from lumi.syntax.form import Symbol
 
 Run: TypeAlias = Callable[..., Any]
@@ -53,9 +52,7 @@ def _signature(run: Run) -> Signature:
 def type_error(what: str, value: Value, hint: str = "") -> LumiError:
     """The error of an argument of the wrong kind."""
     shown = describe(value)
-    kind = kind_of(value)
-    article = "an" if kind[0] in "aeiou" else "a"
-    found = shown if isinstance(value, Node) or kind == shown else f"{article} {kind}"
+    found = shown if isinstance(value, Node) else a_kind_of(value)
     return LumiError("type error", f"{what} is expected, not {found}", label=shown, hint=hint)
 
 
@@ -66,21 +63,25 @@ def tensor(interpreter: Interpreter, value: Value, like: DType | None = None) ->
         case Node():
             return value
         case bool():
-            return builder.const(value, like or BOOL)
+            if like not in (None, BOOL):
+                raise _no_element(value, like, "only bool tensors hold true and false")
+            return builder.const(value, BOOL)
         case int():
             return builder.const(value, like or I32)
         case float():
             dtype = like or F32
-            if not dtype.is_float and not math.isfinite(value):
-                raise LumiError(
-                    "type error", f"{describe(value)} is no {dtype}", hint="cast the tensor first"
-                )
+            if not dtype.is_float and not value.is_integer():
+                raise _no_element(value, dtype, "cast the tensor to a float dtype first")
             return builder.const(value, dtype)
         case Dim():
             symbol = builder.symbol(value)
             return builder.cast(symbol, like) if like else symbol
         case _:
             raise type_error("a tensor", value)
+
+
+def _no_element(value: Value, of: DType | None, hint: str) -> LumiError:
+    return LumiError("type error", f"{describe(value)} is no {of}", hint=hint)
 
 
 def tensors(interpreter: Interpreter, *values: Value) -> list[Node]:

@@ -21,7 +21,7 @@ from lumi.hlir.graph import Node
 from lumi.interpreter.scope import MISSING, Scope, nearest
 from lumi.interpreter.signature import REST, Pattern
 from lumi.interpreter.store import Store
-from lumi.interpreter.value import Builtin, Cell, Function, Kind, Value, describe, kind_of, written
+from lumi.interpreter.value import Builtin, Cell, Function, Kind, Value, a_kind_of, describe, written
 from lumi.syntax import printer
 from lumi.syntax.form import Float, Form, Int, Keyword, List, Str, Symbol, Vector
 
@@ -165,7 +165,7 @@ class Interpreter:
         if not isinstance(callee, Function | Builtin):
             raise LumiError(
                 "call error",
-                f"{describe(callee)} is a {kind_of(callee)}, not a function",
+                f"{describe(callee)} is {a_kind_of(callee)}, not a function",
                 head.span,
                 hint="( ) calls its first item; a list is written [ ]",
             )
@@ -216,13 +216,19 @@ class Interpreter:
             named = {k.replace("-", "_"): v for k, v in keywords.items()}
             return callee.run(self, *positional, **named)  # type: ignore[no-any-return]
         except LumiError as error:
-            if not error.label and error.span is None or error.span == self.builder.span:
+            if error.span in (None, self.builder.span):
                 error.label = error.label or _types(positional)
             raise error.at(self.place(form)) from None
 
     def _call_function(
         self, callee: Function, positional: Sequence[Value], keywords: Mapping[str, Value], form: Form | None
     ) -> Value:
+        try:
+            callee.signature.check(
+                callee.name, len(positional), keywords, ("name",) if callee.kind is Kind.LAYER else ()
+            )
+        except LumiError as error:
+            raise error.at(self.place(form)) from None
         outer = self._site
         if callee.transparent and outer is None:
             self._site = _span(form)
@@ -249,17 +255,9 @@ class Interpreter:
                 _span(form),
                 hint="give it a case that ends",
             )
-        is_layer = callee.kind is Kind.LAYER
-        extra = ("name",) if is_layer else ()
-        try:
-            callee.signature.check(callee.name, len(positional), keywords, extra)
-        except LumiError as error:
-            raise error.at(_span(form)) from None
-        name = (
-            keywords.pop("name", callee.name)
-            if is_layer and "name" not in callee.signature.keywords
-            else None
-        )
+        name = None
+        if callee.kind is Kind.LAYER and "name" not in callee.signature.keywords:
+            name = keywords.pop("name", callee.name)
         scope = self.bind_arguments(callee, positional, keywords)
         if name is None:
             return self.body(callee.body, scope)
@@ -289,7 +287,7 @@ class Interpreter:
             return
         if not isinstance(pattern, Vector):
             raise LumiError("form error", f"{printer.show(pattern)} is no name", pattern.span)
-        parts = [p for p in pattern.items]
+        parts = list(pattern.items)
         rest: Form | None = None
         if len(parts) > 1 and parts[-2] == Symbol(REST):
             rest, parts = parts[-1], parts[:-2]
@@ -302,13 +300,17 @@ class Interpreter:
     def _items(self, pattern: Vector, value: Value | Cell, count: int, more: bool) -> tuple[Value, ...]:
         items = value.items if isinstance(value, List | Vector) else value
         if not isinstance(items, tuple):
-            shown = "a cell" if isinstance(value, Cell) else describe(value)
             raise LumiError(
-                "call error", f"{printer.show(pattern)} takes a list apart, not {shown}", pattern.span
+                "call error",
+                f"{printer.show(pattern)} takes a list apart, not {describe(value)}",
+                pattern.span,
             )
         if len(items) < count or (len(items) > count and not more):
             raise LumiError(
-                "call error", f"{printer.show(pattern)} takes apart {len(items)} items", pattern.span
+                "call error",
+                f"{printer.show(pattern)} takes {'at least ' if more else ''}{count} items apart",
+                pattern.span,
+                label=f"there are {len(items)}: {describe(items)}",
             )
         return items
 

@@ -20,7 +20,9 @@ from lumi.syntax import reader
 REGISTERED = (axes, declare, define, host, primitive, special)
 """The modules whose import registers special forms and builtins."""
 
-PRELUDE = "prelude.lumi"
+TRANSPARENT = ("prelude.lumi", "math.lumi")
+"""Files of elementwise functions, as good as built in: their errors are reported where they are called."""
+
 _DEFINITION = re.compile(r"^\((?:def|defn|deflayer|defmacro)\s+([^\s()\[\]]+)", re.MULTILINE)
 
 
@@ -65,7 +67,7 @@ class Library(Scope):
         self._read.add(file)
         interpreter = Interpreter(Builder(), self)
         interpreter.top, interpreter.in_file = self, True
-        interpreter.transparent = file == PRELUDE
+        interpreter.transparent = file in TRANSPARENT
         for form in reader.read(Source(f"stdlib/{file}", self.texts[file])):
             interpreter.evaluate(form, self)
 

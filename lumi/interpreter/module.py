@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lumi import paths
 from lumi.dim import DimRange
 from lumi.errors import LumiError, Source, Span
 from lumi.hlir.builder import Builder
@@ -71,12 +70,12 @@ class Loader:
                 "import error",
                 f"there is no {path}",
                 span,
-                hint=f"looked in {beside.parent} and in {paths.data('stdlib')}",
+                hint=f"looked in {beside.parent} and in the stdlib",
             )
         key = _key(str(beside))
         if key in self.chain:
             ring = " → ".join(Path(k).name for k in [*self.chain[self.chain.index(key) :], key])
-            raise LumiError("import error", f"{path} imports itself", span, hint=ring)
+            raise LumiError("import error", "the imports form a circle", span, hint=ring)
         if key not in self.loaded:
             return self.load(Source(str(beside), beside.read_text(encoding="utf-8")))
         return self.loaded[key]

@@ -64,16 +64,18 @@ def _binary(interpreter: Interpreter, kind: BinaryKind, a: Value, b: Value) -> N
 
 def _hosts(*values: Value) -> bool:
     """Whether all are numbers or dims that a host operation can take: no tensor, no dim beside a float."""
-    if any(isinstance(v, Dim) for v in values):
-        return all(isinstance(v, int | Dim) for v in values)
-    return all(isinstance(v, int | float) for v in values)
+    return all(isinstance(v, int | Dim if _symbolic(*values) else int | float) for v in values)
+
+
+def _symbolic(*values: Value) -> bool:
+    return any(isinstance(v, Dim) for v in values)
 
 
 @builtin("add")
 def add(interpreter: Interpreter, a: Value, b: Value) -> Value:
     """a + b; integers wrap, bools are or."""
     if _hosts(a, b):
-        return a + b  # type: ignore[operator]
+        return extent(a) + extent(b) if _symbolic(a, b) else number(a) + number(b)
     return _binary(interpreter, BinaryKind.ADD, a, b)
 
 
@@ -81,7 +83,7 @@ def add(interpreter: Interpreter, a: Value, b: Value) -> Value:
 def mul(interpreter: Interpreter, a: Value, b: Value) -> Value:
     """a · b; integers wrap, bools are and."""
     if _hosts(a, b):
-        return a * b  # type: ignore[operator]
+        return extent(a) * extent(b) if _symbolic(a, b) else number(a) * number(b)
     return _binary(interpreter, BinaryKind.MUL, a, b)
 
 
@@ -129,10 +131,10 @@ def _nonnegative(interpreter: Interpreter, value: Dim) -> Dim:
 
 @builtin("less-than")
 def less_than(interpreter: Interpreter, a: Value, b: Value) -> Value:
-    """Whether a < b: false when either is NaN.  Of dims: only when it holds, or fails, on their whole range."""
+    """Whether a < b: false when either is NaN.  Of dims: when it holds, or fails, on their whole range."""
     if not _hosts(a, b):
         return _binary(interpreter, BinaryKind.LESS, a, b)
-    if not isinstance(a, Dim) and not isinstance(b, Dim):
+    if not _symbolic(a, b):
         return number(a) < number(b)
     low, high = dim.bounds(extent(b) - extent(a), interpreter.builder.dims)
     if low > 0 or high <= 0:
@@ -156,13 +158,9 @@ def where(interpreter: Interpreter, condition: Value, a: Value, b: Value) -> Val
 def cast(interpreter: Interpreter, x: Value, to: Value) -> Value:
     """The nearest value of another dtype: float → int truncates and saturates, int → int wraps."""
     target = dtype(to)
-    if isinstance(x, float) or (isinstance(x, int) and target.is_float):
-        return (
-            interpreter.builder.cast(tensor(interpreter, float(x)), target)
-            if not target.is_float
-            else tensor(interpreter, x, target)
-        )
-    if isinstance(x, int) and not isinstance(x, bool) and target.kind in ("int", "uint"):
+    if isinstance(x, int | float) and target.is_float:
+        return tensor(interpreter, x, target)
+    if isinstance(x, int) and target.kind in ("int", "uint"):
         low, high = target.bounds
         return tensor(interpreter, (x - low) % (high - low + 1) + low, target)
     return interpreter.builder.cast(tensor(interpreter, x), target)

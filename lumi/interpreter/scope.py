@@ -52,4 +52,7 @@ class Scope:
 def nearest(name: str, known: Iterator[str] | list[str]) -> str:
     """A hint naming what `name` may have been meant to be, or ""."""
     close = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    if not close:
+        return ""
+    *others, last = close
+    return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"

@@ -46,7 +46,7 @@ class Signature:
                 yield Symbol(name, self.span)
 
     def check(self, name: str, count: int, keywords: Iterable[str], extra: Sequence[str] = ()) -> None:
-        """Raise unless `count` positional arguments and these keywords fit; `extra` keywords are taken too."""
+        """Raise unless `count` positional arguments and these keywords, or `extra` ones, fit."""
         least = len(self.positional)
         if count < least or (count > least and not self.rest):
             want = f"at least {least}" if self.rest else str(least)
@@ -56,11 +56,11 @@ class Signature:
             )
         for keyword in keywords:
             if keyword not in self.keywords and keyword not in extra:
-                hint = nearest(keyword, [*self.keywords, *extra])
+                hint = nearest(f":{keyword}", [f":{k}" for k in (*self.keywords, *extra)])
                 raise LumiError(
                     "call error",
                     f"{name} has no keyword :{keyword}",
-                    hint=f"{hint + '; ' if hint else ''}its parameters are {self}",
+                    hint=f"{hint} its parameters are {self}".strip(),
                 )
 
 

@@ -13,10 +13,10 @@ from lumi.dtype import BOOL
 from lumi.errors import LumiError
 from lumi.hlir.graph import Node
 from lumi.hlir.op import BinaryKind
-from lumi.interpreter.evaluate import DECLARATIONS, Interpreter, as_form, special
+from lumi.interpreter.evaluate import Interpreter, as_form, special
 from lumi.interpreter.scope import MISSING, Scope
 from lumi.interpreter.signature import read_signature
-from lumi.interpreter.value import Cell, Function, Kind, Value, describe, kind_of, truth
+from lumi.interpreter.value import Cell, Function, Kind, Value, a_kind_of, describe, truth
 from lumi.syntax import printer
 from lumi.syntax.form import Form, List, Symbol, Vector
 
@@ -114,7 +114,7 @@ def fold(interpreter: Interpreter, form: List, scope: Scope) -> Value:
     usage = "(fold [acc init] [x xs] body …)"
     ((name, init),) = _single(form, 1, usage)
     ((element, source),) = _single(form, 2, usage)
-    result: Value | Cell = interpreter.evaluate(init, scope)
+    result = interpreter.evaluate(init, scope)
     for item in sequence(interpreter, source, scope):
         inner = Scope(scope)
         interpreter.destructure(name, result, inner)
@@ -155,7 +155,7 @@ def sequence(interpreter: Interpreter, form: Form, scope: Scope) -> Sequence[Val
             else ""
         )
         raise LumiError(
-            "type error", f"a loop needs a list, not a {kind_of(value)}", form.span, describe(value), hint
+            "type error", f"a loop needs a list, not {a_kind_of(value)}", form.span, describe(value), hint
         )
     return value
 
@@ -205,7 +205,7 @@ def set_(interpreter: Interpreter, form: List, scope: Scope) -> Value:
     if not isinstance(cell, Cell):
         raise LumiError(
             "type error",
-            f"`{symbol.name}` is a {kind_of(cell)}, not a param or state",
+            f"`{symbol.name}` is {a_kind_of(cell)}, not a param or state",
             symbol.span,
             hint="other names are bound once, with let",
         )

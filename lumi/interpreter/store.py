@@ -59,14 +59,17 @@ class Store:
 
     def hold(self, kind: str, key: str, node: Node) -> Cell:
         """The cell of a claimed key, at first with the value `node`."""
-        self._cells[key] = Cell(kind, key, node, node)
-        return self._cells[key]
+        cell = self._cells.get(key)
+        if cell is None or cell.first is not node:
+            cell = self._cells[key] = Cell(kind, key, node, node)
+        return cell
 
     def updates(self) -> dict[str, Node]:
         """What the call leaves under the keys that `set!` has changed."""
         return {key: cell.node for key, cell in self._cells.items() if cell.node is not cell.first}
 
-    def forget(self) -> None:
-        """Let every key be declared again; the values of changed cells are kept by who holds the cell."""
-        self._cells.clear()
+    def begin(self) -> None:
+        """Begin another call: every key may be declared again, every cell has its first value."""
         self._places.clear()
+        for cell in self._cells.values():
+            cell.node = cell.first

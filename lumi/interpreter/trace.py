@@ -14,8 +14,10 @@ from lumi.interpreter import builtin, declare
 from lumi.interpreter.evaluate import Interpreter
 from lumi.interpreter.library import library
 from lumi.interpreter.module import Module
-from lumi.interpreter.scope import Scope, nearest
+from lumi.interpreter.scope import MISSING, Scope, nearest
 from lumi.interpreter.value import Function, Outputs, Value, describe, kind_of, written
+from lumi.syntax import printer
+from lumi.syntax.form import Form, Symbol
 
 OUTPUT = "out"
 """The name of a result that has none."""
@@ -125,17 +127,19 @@ def _setting(name: str, value: object, default: Value) -> Value:
 
 def _inputs(interpreter: Interpreter, function: Function, scope: Scope) -> None:
     for declared in function.inputs:
-        dtype = interpreter.evaluate(declared.dtype, scope)
-        if not isinstance(dtype, DType):
-            raise LumiError(
-                "form error",
-                f"{describe(dtype)} is no dtype",
-                declared.dtype.span,
-                hint="an input is written (tokens i32 [batch seq])",
-            )
+        dtype = _dtype(interpreter, declared.dtype, scope)
         sizes = declare.shape(interpreter, declared.shape, scope)
         interpreter.builder.span = declared.name.span
         scope.names[declared.name.name] = interpreter.builder.input(declared.name.name, dtype, sizes)
+
+
+def _dtype(interpreter: Interpreter, form: Form, scope: Scope) -> DType:
+    unknown = isinstance(form, Symbol) and scope.find(form.name) is MISSING
+    value = None if unknown else interpreter.evaluate(form, scope)
+    if isinstance(value, DType):
+        return value
+    hint = f"dtypes are {' '.join(DTYPES)}"
+    raise LumiError("type error", f"{printer.show(form)} is no dtype", form.span, hint=hint)
 
 
 def _outputs(interpreter: Interpreter, function: Function, result: Value) -> dict[str, Node]:

@@ -96,11 +96,13 @@ def truth(value: Value) -> bool:
     return value is not None and value is not False
 
 
-def describe(value: Value) -> str:
+def describe(value: Value | Cell) -> str:
     """A value in an error message: a tensor by its type, anything else as it is written."""
     match value:
         case Node():
             return str(value.type)
+        case Cell():
+            return f"{value.kind} {value.key}"
         case Function() | Builtin():
             return f"the {kind_of(value)} {value.name}"
         case Outputs():
@@ -130,6 +132,14 @@ def written(value: Value) -> str:
             return value.name
         case _:
             return str(value)
+
+
+def a_kind_of(value: Value) -> str:
+    """The kind of a value with its article: "an integer", but "nil"."""
+    kind = kind_of(value)
+    if value is None or isinstance(value, Outputs):
+        return kind
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def kind_of(value: Value) -> str:
