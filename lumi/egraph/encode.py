@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lumi import dim
+from lumi.dim import DimRange, Extent
 from lumi.dtype import DTYPES, DType
 from lumi.field.axis import AxisTable
 from lumi.field.region import Region
 from lumi.field.term import Bin, Const, Gat, In, Pos, Red, Sel, Term, Un, children
+from lumi.field.traverse import postorder
 
 CODES: dict[str, int] = {
     name: code for code, name in enumerate(("bool", "i8", "u8", "i32", "i64", "f16", "bf16", "f32", "f64"), 1)
@@ -26,36 +29,52 @@ def dtype_of(code: int) -> DType | None:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """The commands that build a region's terms, and the number of each store's term."""
+    """The commands that build a region's terms and state its facts, and the number of each store's term."""
 
     commands: tuple[str, ...]
     roots: tuple[int, ...]
 
 
-def encode(region: Region) -> Encoding:
-    """Number the distinct terms of a region; equal terms get one number."""
+def encode(
+    region: Region, splits: Sequence[tuple[str, str]] = (), ranges: Mapping[str, DimRange] | None = None
+) -> Encoding:
+    """Number the distinct terms of a region; equal terms get one number.
+
+    `splits` are (axis, chunk axis) pairs; `ranges` are the declared dims.
+    """
     numbers: dict[int, int] = {}  # by identity: hashing a term walks the tree that its DAG unfolds to
     texts: dict[str, int] = {}
-    for store in region.stores:
-        for term in _postorder(store.term, numbers):
-            text = _text(term, region.axes, [f"(node {numbers[id(c)]})" for c in children(term)])
-            numbers[id(term)] = texts.setdefault(text, len(texts))
-    commands = tuple(f"(set (node {k}) {text})" for text, k in texts.items())
-    return Encoding(commands, tuple(numbers[id(store.term)] for store in region.stores))
+    for term in postorder(store.term for store in region.stores):
+        text = _text(term, region.axes, [f"(node {numbers[id(c)]})" for c in children(term)])
+        numbers[id(term)] = texts.setdefault(text, len(texts))
+    commands = [f"(set (node {k}) {text})" for text, k in texts.items()]
+    commands += [f"(set (low {text}) 0)" for text in texts if text.startswith(("(Pos ", '(In "$'))]
+    commands += _facts(region.axes, splits, ranges or {}, texts)
+    return Encoding(tuple(commands), tuple(numbers[id(store.term)] for store in region.stores))
 
 
-def _postorder(root: Term, done: Mapping[int, int]) -> Iterator[Term]:
-    """The terms under `root` that are not `done` yet, children first, without recursion."""
-    stack: list[tuple[Term, Iterator[Term]]] = [(root, iter(children(root)))]
-    while stack:
-        term, rest = stack[-1]
-        child = next((c for c in rest if id(c) not in done), None)
-        if child is not None:
-            stack.append((child, iter(children(child))))
-            continue
-        stack.pop()
-        if id(term) not in done:
-            yield term
+def _facts(
+    axes: AxisTable,
+    splits: Sequence[tuple[str, str]],
+    ranges: Mapping[str, DimRange],
+    texts: Collection[str],
+) -> Iterator[str]:
+    """Which axes may be split or empty, and how far positions go."""
+    for whole, chunk in splits:
+        yield f"(Splittable {axes[whole].bit} {axes[chunk].bit})"
+    yield f"(set (empty-axes) {sum(a.bit for a in axes if _may_be_empty(a.extent, ranges))})"
+    for axis in axes:
+        position, longest = f"(Pos {axis.bit})", dim.bounds(axis.extent, ranges)[1]
+        if position in texts and 1 <= longest <= 2**31:
+            yield f"(set (high {position}) {int(longest) - 1})"
+
+
+def _may_be_empty(extent: Extent, ranges: Mapping[str, DimRange]) -> bool:
+    """Whether an extent can be 0.  A dim that is not declared is taken to be at least 1."""
+    if isinstance(extent, int):
+        return extent < 1
+    taken = {name: DimRange(name, 1, 2**31, ()) for name in extent.names()}
+    return dim.bounds(extent, {**taken, **ranges})[0] < 1
 
 
 def _text(term: Term, axes: AxisTable, inside: Sequence[str]) -> str:
@@ -83,9 +102,3 @@ def _constant(value: float) -> str:
     if value == 0 and math.copysign(1, value) < 0:
         return '(Bin "mul" (Const 0.0) (Const -1.0))'
     return f"(Const {'NaN' if math.isnan(value) else repr(float(value))})"
-
-
-def splits(region: Region, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """The facts that an axis may be split over a chunk axis of the region."""
-    for axis, chunk in pairs:
-        yield f"(Splittable {region.axes[axis].bit} {region.axes[chunk].bit})"

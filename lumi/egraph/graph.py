@@ -17,7 +17,12 @@ class ENode:
     Terms: `In(name, mask, dtype) Gat(name, mask, dtype; index) Const(value) Pos(mask) Un(op; a) Bin(op; a b)
     Sel(; c a b) Red(op; domain body) Fin(; acc) Run(; acc) Prev(; acc)`; accumulators:
     `Acc(op; domain step rho tau)`; domains: `Full(mask) Chunk(mask, chunk mask) Mask(; domain predicate)`.
-    `attrs` stand before the semicolon, `children` (class ids) after it.
+    `attrs` stand before the semicolon, `children` (class ids) after it; a dtype is its name.
+
+    An accumulator starts as the identity of `op` and for every tile of its domain becomes
+    `(rho * acc) op reduce(step)`, plus `tau` for sums; * is multiplication for sum and mul, addition for
+    max.  A rho of Const 1 (sum, mul) or Const 0 (max) and a tau of Const 0 mean none.  `Run` is its value
+    after the present tile, `Prev` before it, `Fin` after the last.
     """
 
     op: str
@@ -38,9 +43,11 @@ class RuleMatches:
 class EGraph:
     """Classes by id, each with its e-nodes in a canonical order.
 
+    Ids depend on the contents alone, children of a smallest e-node first, so equal e-graphs have equal ids.
     `roots[k]` is the class of the region's k-th store.  `free` are the axes a term varies over (with loop
-    time bits), `final` the axes whose finished reductions it needs, `dtype` its element type, `storage`
-    the type a cut at the class is stored in without loss.  `saturated` is False when a limit stopped it.
+    time bits), `final` the axes whose finished reductions it needs, `dtype` its element type (f32 for a
+    class of constants alone), `storage` the type a cut at the class is stored in without loss.  All four hold
+    term classes only.  `saturated` is False when a limit stopped it.
     """
 
     classes: Mapping[int, tuple[ENode, ...]]

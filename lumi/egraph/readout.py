@@ -42,7 +42,11 @@ def read(engine: Engine) -> Tables:
     classes = {
         number[value]: tuple(
             sorted(
-                (ENode(op, attrs, tuple(number[c] for c in kids)) for op, attrs, kids in nodes),
+                (
+                    ENode(op, attrs, tuple(number[c] for c in kids))
+                    for op, attrs, kids in nodes
+                    if value not in kids  # x * 1 = x: such a node is in no finite term
+                ),
                 key=lambda n: (n.op, tuple(map(_order, n.attrs)), n.children),
             )
         )

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from lumi.dim import DimRange
 from lumi.dtype import F32, DType
 from lumi.egraph import encode, readout, rules
 from lumi.egraph.engine import Engine
@@ -33,6 +34,7 @@ def saturate(
     families: Collection[str] = ("exact", "relaxed"),
     splits: Sequence[tuple[str, str]] = (),
     without: Collection[str] = (),
+    ranges: Mapping[str, DimRange] | None = None,
     limits: Limits = Limits(),
 ) -> EGraph:
     """The e-graph of a region under the rules of `families`, less the rules or rulesets `without`.
@@ -42,11 +44,11 @@ def saturate(
     start = time.perf_counter()
     book = rules.book()
     chosen = rules.select(book.rules, families, without)
-    coded = encode.encode(region)
+    coded = encode.encode(region, splits, ranges)
     engine = Engine()
     engine.load(book.declarations)
     engine.load(r.text for r in chosen)
-    engine.load((*encode.splits(region, splits), *coded.commands))
+    engine.load(coded.commands)
     matches, saturated = _rounds(engine, book.rulesets, limits)
     tables = readout.read(engine)
     family = {r.name: r.family for r in chosen}
@@ -54,7 +56,7 @@ def saturate(
         classes=tables.classes,
         roots=tuple(tables.nodes[k] for k in coded.roots),
         free=tables.facts["free"],
-        final=tables.facts["fin"],
+        final=tables.facts["final"],
         dtype=_dtypes(tables),
         storage=_storage(tables),
         saturated=saturated,
@@ -81,7 +83,7 @@ def _rounds(engine: Engine, rulesets: Sequence[str], limits: Limits) -> tuple[Co
 
 def _dtypes(tables: readout.Tables) -> dict[int, DType]:
     """The element type of every term class; constants alone count as f32."""
-    return {c: encode.dtype_of(code) or F32 for c, code in tables.facts["dt"].items()}
+    return {c: encode.dtype_of(code) or F32 for c, code in tables.facts["dtype"].items()}
 
 
 def _storage(tables: readout.Tables) -> dict[int, DType]:
