@@ -10,9 +10,10 @@ from lumi.dtype import DType
 from lumi.errors import LumiError
 from lumi.field.access import Access
 from lumi.field.region import Region
-from lumi.hlir.graph import Graph, Node, state_of
+from lumi.hlir.graph import Graph
 from lumi.hlir.op import Input, Param, State
 from lumi.llir.kernel import KernelGraph, Step, accesses, buffers, written
+from lumi.lower.order import results
 from lumi.plan.plan import Role
 
 
@@ -87,27 +88,13 @@ def interface(graph: Graph) -> Interface:
                 hint="rename one of them",
             )
         leaves[name] = Value(name, role, node.dtype, node.shape)
+    found = results(graph)
     before = {
         name: node.op.key
         for name, node in graph.outputs.items()
         if isinstance(node.op, State) and graph.updates.get(node.op.key, node) is not node
     }
-    return Interface(
-        leaves,
-        {name: value_name(node) for name, node in graph.outputs.items()},
-        {key: value_name(node) for key, node in graph.updates.items()},
-        before,
-    )
-
-
-def value_name(node: Node) -> str:
-    """The buffer a node's value is in: a leaf's name, the state's key for an update of it, else `%id`."""
-    match node.op:
-        case Input(name) | Param(name) | State(name):
-            return name
-        case _:
-            state = state_of(node)
-            return f"%{node.id}" if state is None else state.key
+    return Interface(leaves, found.outputs, found.updates, before)
 
 
 def link(instances: Sequence[Instance]) -> list[Call]:

@@ -1,0 +1,45 @@
+"""Which variants a plan gets: each is a box of dim values, special ones before the general one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lumi.dim import DimRange
+
+USUAL = 64
+"""Where an unhinted dim is searched, if its range allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """`bind` fixes dims to one value; `free` are the others, with the hints to search at."""
+
+    bind: Mapping[str, int]
+    free: Mapping[str, DimRange]
+
+    def hints(self) -> tuple[dict[str, int], ...]:
+        """Values for all free dims: the k-th hint of each, the last one where a dim has fewer."""
+        hints = {name: r.hints or (min(max(USUAL, r.low), r.high),) for name, r in self.free.items()}
+        count = max(map(len, hints.values()), default=1)
+        return tuple({n: h[min(k, len(h) - 1)] for n, h in hints.items()} for k in range(count))
+
+    def ranges(self, whole: Mapping[str, DimRange]) -> dict[str, DimRange]:
+        """The values of every dim in `whole` that lie in the box."""
+        return {
+            n: DimRange(n, self.bind[n], self.bind[n], ()) if n in self.bind else r for n, r in whole.items()
+        }
+
+
+def boxes(dims: Mapping[str, DimRange], bind: Mapping[str, int], special: bool = True) -> tuple[Box, ...]:
+    """The boxes for dims of which `bind` are fixed.
+
+    A dim hinted at 1 and at more gets a box of its own where it is 1, because an axis of size 1 is no
+    axis at all (the decode step of a language model); the general box is then searched at the other hints.
+    """
+    free = {n: r for n, r in dims.items() if n not in bind}
+    ones = {n: 1 for n, r in free.items() if special and len(r.hints) > 1 and r.hints[0] == 1}
+    if not ones:
+        return (Box(bind, free),)
+    rest = {n: DimRange(n, r.low, r.high, r.hints[1:]) if n in ones else r for n, r in free.items()}
+    return (Box({**bind, **ones}, {n: r for n, r in free.items() if n not in ones}), Box(bind, rest))
