@@ -24,6 +24,7 @@ class Role(Enum):
     STEPS = "a head and arguments that always stand below one another"
     BODY = "a first line and a body"
     BINDINGS = "pairs of name and value"
+    CLAUSES = "a head and pairs of test and value"
     PARAMETERS = "names, then keywords with defaults"
     SEQUENCE = "anything else"
 

@@ -24,6 +24,7 @@ _BODIES = {
     "fold": 2,
     "for": 1,
     "if": 1,
+    "scope": 1,
     "do": 0,
 }
 _BINDING = ("let", "fold", "for")
@@ -65,7 +66,7 @@ def _role(node: Node) -> Role:
     head = items[0].text
     if head in _BODIES and len(items) > _BODIES[head] + 1:
         return Role.BODY
-    return Role.STEPS if head in ("->", "cond") else Role.CALL
+    return {"->": Role.STEPS, "einsum": Role.STEPS, "cond": Role.CLAUSES}.get(head, Role.CALL)
 
 
 def _groups(items: tuple[Item, ...], role: Role) -> list[Item]:
@@ -75,12 +76,12 @@ def _groups(items: tuple[Item, ...], role: Role) -> list[Item]:
             return _first_line_and_body(head, items)
         case Role.BINDINGS:
             return _by_two(items)
-        case Role.STEPS if head == "cond":
+        case Role.CLAUSES:
             return [group(items[0]), *_by_two(items[1:])]
+        case Role.STEPS if head == "einsum":
+            return [group(items[0]), *_operands(items[1:])]
         case Role.STEPS:
             return [group(item) for item in items]
-        case Role.CALL if head == "einsum":
-            return [group(items[0]), *_operands(items[1:])]
         case Role.CALL:
             return [group(items[0]), *_arrows(_keywords(items[1:]))]
         case Role.PARAMETERS | Role.SEQUENCE:

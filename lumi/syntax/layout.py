@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from lumi.syntax.concrete import Item, Node, Role
 
 WIDTH = 88
-_WIDEST_ALIGNED_NAME = 16
+_WIDEST_ALIGNED = {Role.BINDINGS: 16, Role.CLAUSES: 28}
+_SHORT = 28
 _SHORT_BODIES = ("if", "defdim", "do")
 
 
@@ -93,63 +94,65 @@ class Layout:
             nodes = [inner for item in node.items for inner in item.nodes]
             return _behind(node.text, self._row(nodes, column + len(node.text), tail))
         tail = 0 if node.below else tail + 1
-        inside = column + 1
-        if not node.items or node.items[0].above:
-            joins = _never if node.role is Role.BINDINGS else _is_simple
-            lines = _behind(node.text, self._stack(node.items, inside, tail, self._row_of, joins))
-        else:
-            match node.role:
-                case Role.BINDINGS:
-                    lines = _behind("[", self._bindings(node.items, inside, tail))
-                case Role.PARAMETERS:
-                    lines = _behind("[", self._stack(node.items, inside, tail, self._row_of, _always))
-                case Role.SEQUENCE:
-                    lines = _behind(
-                        node.text, self._stack(node.items, inside, tail, self._row_of, _is_simple)
-                    )
-                case Role.BODY:
-                    inside = column + 2
-                    lines = self._head_above(node.items, column, tail)
-                case Role.CALL | Role.STEPS:
-                    inside = column + 2
-                    lines = self._call(node, column, tail)
-        return _closed(lines, node, inside)
+        if node.role is Role.BODY:
+            return _closed(self._hanging(node, column, tail), node, column + 2)
+        if node.text == "[" or not node.items or node.items[0].above:
+            lines = self._column(node.items, column + 1, tail, node.role)
+            return _closed(_behind(node.text, lines), node, column + 1)
+        return _closed(self._call(node, column, tail), node, column + 2)
 
     def _call(self, node: Node, column: int, tail: int) -> Lines:
         """Arguments aligned below the first, or two columns in when only that is narrow enough."""
+        hanging = self._hanging(node, column, tail)
         head, *arguments = node.items or ()
-        hanging = self._head_above((head, *arguments), column, tail)
         text = self._flat_item(head)
         if text is None or head.note or not arguments or arguments[0].above:
             return hanging
-        start = column + len(text) + 2
-        joins = _is_simple if node.role is Role.CALL else _never
-        aligned = _behind(f"({text} ", self._stack(arguments, start, tail, self._row_of, joins))
-        return min((aligned, hanging), key=lambda lines: _overflow(lines, column, tail))
+        aligned = self._column(arguments, column + len(text) + 2, tail, node.role)
+        choices = _behind(f"({text} ", aligned), hanging
+        return min(choices, key=lambda lines: _overflow(lines, column, tail))
 
-    def _head_above(self, items: Sequence[Item], column: int, tail: int) -> Lines:
+    def _hanging(self, node: Node, column: int, tail: int) -> Lines:
         """The first item on the line of the bracket, the others below it, two columns in."""
-        head, *body = items
+        head, *body = node.items or ()
         first = _noted(_behind("(", self._row(head.nodes, column + 1, 0 if body else tail)), head.note)
         if not body:
             return first
-        rest = self._stack(body, column + 2, tail, self._row_of)
-        lead = " " * (column + 2)
-        return (*first, *_behind(lead, rest))
+        return (*first, *_behind(" " * (column + 2), self._column(body, column + 2, tail, node.role)))
 
-    def _bindings(self, pairs: Sequence[Item], column: int, tail: int) -> Lines:
+    def _column(self, items: Sequence[Item], column: int, tail: int, role: Role) -> Lines:
+        """Items of a bracket with that role, below one another."""
+        match role:
+            case Role.BINDINGS | Role.CLAUSES:
+                return self._pairs(items, column, tail, role)
+            case Role.BODY | Role.STEPS:
+                return self._stack(items, column, tail, self._row_of)
+            case Role.PARAMETERS:
+                return self._stack(items, column, tail, self._row_of, _is_untyped)
+            case Role.CALL | Role.SEQUENCE:
+                return self._stack(items, column, tail, self._row_of, self._is_short)
+
+    def _is_short(self, item: Item) -> bool:
+        """Whether an argument may share a line with its neighbours."""
+        flat = self._flat_item(item)
+        return all(node.items is None for node in item.nodes) or (flat is not None and len(flat) <= _SHORT)
+
+    def _pairs(self, pairs: Sequence[Item], column: int, tail: int, role: Role) -> Lines:
+        """Names or tests with their values: beside them in one column, or below when that reads better."""
         names = [self._flat_node(pair.nodes[0]) or "" for pair in pairs]
-        width = max((len(name) for name in names if len(name) <= _WIDEST_ALIGNED_NAME), default=0)
+        width = max((len(name) for name in names if len(name) <= _WIDEST_ALIGNED[role]), default=0)
+
+        def cost(lines: Lines) -> tuple[int, int]:
+            return _overflow(lines, column, tail), len(lines) if role is Role.CLAUSES else 0
 
         def row(pair: Item, column: int, tail: int) -> Lines:
             name = self._flat_node(pair.nodes[0])
             if name is None or len(pair.nodes) == 1:
                 return self._row(pair.nodes, column, tail)
-            name = name.ljust(width)
-            beside = _behind(f"{name} ", self._node(pair.nodes[1], column + len(name) + 1, tail))
+            padded = name.ljust(width)
+            beside = _behind(f"{padded} ", self._node(pair.nodes[1], column + len(padded) + 1, tail))
             below = _behind(" " * (column + 2), self._node(pair.nodes[1], column + 2, tail))
-            choices = beside, (Line(name.rstrip()), *below)
-            return min(choices, key=lambda lines: _overflow(lines, column, tail))
+            return min((beside, (Line(name), *below)), key=cost)
 
         return self._stack(pairs, column, tail, row)
 
@@ -186,22 +189,21 @@ class Layout:
         return lines
 
 
-def _always(item: Item) -> bool:
-    return True
-
-
-def _is_simple(item: Item) -> bool:
-    return all(node.items is None for node in item.nodes)
+def _is_untyped(item: Item) -> bool:
+    """Whether a parameter is a name or a keyword; a model's typed inputs stand alone."""
+    return item.text != "("
 
 
 def _always_broken(node: Node) -> bool:
     """Whether a bracket has several lines even where one would hold it.
 
-    So have several bindings, a body of several forms, and a definition with a docstring.
+    So have several bindings, several clauses, a body of several forms, a definition with a docstring.
     """
     items = node.items or ()
     if node.role is Role.BINDINGS:
         return len(items) > 1
+    if node.role is Role.CLAUSES:
+        return len(items) > 2
     if node.role is not Role.BODY or items[0].text in _SHORT_BODIES:
         return False
     return len(items) > 2
@@ -209,7 +211,7 @@ def _always_broken(node: Node) -> bool:
 
 def _spaced(node: Node, parts: Sequence[str]) -> Iterator[str]:
     """The parts with the spaces between them: two between the operands of einsum."""
-    wide = node.role is Role.CALL and parts[0] == "einsum"
+    wide = node.text == "(" and parts[:1] == ["einsum"]
     for index, part in enumerate(parts):
         yield ("" if index == 0 else "  " if wide and index > 1 and not part.startswith(":") else " ") + part
 
