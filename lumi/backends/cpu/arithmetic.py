@@ -57,9 +57,7 @@ def cast(values: Array, source: DType, target: DType) -> Array:
     if target == BOOL:
         return np.asarray(values != 0)
     if target.is_float:
-        if target.is_half and source.name != "f64":
-            values = values.astype(np.float32)
-        return rounded(values, target)
+        return rounded(values.astype(held(target)), target)
     if not source.is_float:
         return values.astype(held(target))
     low, high = target.bounds
@@ -144,6 +142,7 @@ _INT: _Table = {
     "shr": np.right_shift,
     "bitand": np.bitwise_and,
     "subni": np.subtract,
+    "mulz": np.multiply,
     "floor": lambda a: a,
 }
 

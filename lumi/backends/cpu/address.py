@@ -1,0 +1,109 @@
+"""Index maps as C: which element of a buffer an access means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lumi import dim
+from lumi.backends.cpu import ctype
+from lumi.dim import Extent
+from lumi.field.access import Access
+from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
+
+Coordinate: TypeAlias = "Callable[[str], tuple[str, int]]"
+"""The C variable of an axis and an offset from it."""
+
+DataText: TypeAlias = "Callable[[int], str]"
+"""C for a data index by its number."""
+
+
+def strides(access: Access) -> list[Extent]:
+    """The distance in elements between neighbours along each dimension."""
+    return [dim.product(access.shape[k + 1 :]) for k in range(len(access.shape))]
+
+
+def step(access: Access, axis: str) -> Extent | None:
+    """How far the element moves with the position along `axis`; None when not by a constant."""
+    total: Extent = 0
+    for index, stride in zip(access.index, strides(access), strict=True):
+        if axis not in index.axes():
+            continue
+        if access.clamp or index.data():
+            return None
+        for part, coefficient in index.terms:
+            if part == axis:
+                total = total + stride * coefficient
+            elif isinstance(part, (Quot, Rem)) and axis in part.index.axes():
+                return None
+    return total
+
+
+def element(access: Access, at: Coordinate, data: DataText) -> str:
+    """C for the number of the element, counted from the start of the buffer."""
+    linear = _Linear(at, data)
+    for index, size, stride in zip(access.index, access.shape, strides(access), strict=True):
+        if access.clamp or index.data():
+            place = _Linear(at, data)
+            place.add(index, 1)
+            linear.add_text(f"clamp({place}, {ctype.extent(size)})", stride)
+        else:
+            linear.add(index, stride)
+    return str(linear)
+
+
+@dataclass(slots=True)
+class _Linear:
+    """A sum of C terms, each times a dim expression, plus a dim expression."""
+
+    at: Coordinate
+    data: DataText
+    terms: dict[str, Extent]
+    constant: Extent
+
+    def __init__(self, at: Coordinate, data: DataText) -> None:
+        self.at, self.data, self.terms, self.constant = at, data, {}, 0
+
+    def add(self, index: Index, factor: Extent) -> None:
+        self.constant = self.constant + factor * index.offset
+        for part, coefficient in index.terms:
+            self._add_part(part, factor * coefficient)
+
+    def _add_part(self, part: Part, factor: Extent) -> None:
+        match part:
+            case str():
+                variable, offset = self.at(part)
+                self.constant = self.constant + factor * offset
+                self.add_text(variable, factor)
+            case Sym(extent):
+                self.constant = self.constant + factor * extent
+            case Data(number):
+                self.add_text(f"(int64_t){self.data(number)}", factor)
+            case Quot(index, divisor):
+                self.add_text(f"floor_div({self._inner(index)}, {divisor})", factor)
+            case Rem(index, divisor):
+                self.add_text(f"floor_mod({self._inner(index)}, {divisor})", factor)
+
+    def _inner(self, index: Index) -> str:
+        inner = _Linear(self.at, self.data)
+        inner.add(index, 1)
+        return str(inner)
+
+    def add_text(self, text: str, factor: Extent) -> None:
+        self.terms[text] = self.terms.get(text, 0) + factor
+
+    def __str__(self) -> str:
+        parts = []
+        for text, factor in self.terms.items():
+            if factor == 1:
+                parts.append(text)
+            elif factor != 0:
+                parts.append(f"{text} * {_parenthesised(factor)}")
+        if self.constant != 0 or not parts:
+            parts.append(ctype.extent(self.constant))
+        return " + ".join(parts)
+
+
+def _parenthesised(factor: Extent) -> str:
+    return ctype.extent(factor)

@@ -1,0 +1,163 @@
+"""C types and literals: how a dtype is held in a register, in eight lanes, and in memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lumi.backends.cpu import arithmetic
+from lumi.dim import Extent, Quotient, Remainder
+from lumi.dtype import BOOL, DType
+
+LANES = 8
+"""Elements of a vector register: 32 bytes of f32, as in AVX2; wider or narrower machines split or join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """How values of a dtype are held: the suffix of the helpers in vector.h, the C types of 1 and 8."""
+
+    name: str
+    scalar: str
+    vector: str
+
+
+_F32 = Register("f32", "float", "f32x8")
+_F64 = Register("f64", "double", "f64x8")
+_I32 = Register("i32", "int32_t", "i32x8")
+_I64 = Register("i64", "int64_t", "i64x8")
+_BOOL = Register("bool", "int32_t", "i32x8")
+
+_REGISTERS = {
+    "f16": _F32,
+    "bf16": _F32,
+    "f32": _F32,
+    "f64": _F64,
+    "i8": _I32,
+    "u8": _I32,
+    "i32": _I32,
+    "i64": _I64,
+    "bool": _BOOL,
+}
+
+_MEMORY = {
+    "f16": "uint16_t",
+    "bf16": "uint16_t",
+    "f32": "float",
+    "f64": "double",
+    "i8": "int8_t",
+    "u8": "uint8_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "bool": "uint8_t",
+}
+
+
+def register(dtype: DType) -> Register:
+    """How values of `dtype` are held in registers."""
+    return _REGISTERS[dtype.name]
+
+
+def memory(dtype: DType) -> str:
+    """The C type of an element in memory."""
+    return _MEMORY[dtype.name]
+
+
+def literal(value: float, dtype: DType) -> str:
+    """A weak constant in the type it meets; floats keep every bit."""
+    held = arithmetic.number(value, dtype)
+    if not dtype.is_float:
+        return _integer(int(held), dtype)
+    number = float(held)
+    suffix = "" if dtype.name == "f64" else "f"
+    if math.isnan(number):
+        return f'__builtin_nan{suffix}("")'
+    if math.isinf(number):
+        return f"{'-' if number < 0 else ''}__builtin_inf{suffix}()"
+    if number == int(number) and abs(number) < 2**24:
+        return f"{number!r}{suffix}"
+    return f"{number.hex()}{suffix}"
+
+
+def _integer(value: int, dtype: DType) -> str:
+    if dtype.size < 8:
+        return str(value) if value > -(2**31) else "INT32_MIN"
+    return f"INT64_C({value})" if value > -(2**63) else "INT64_MIN"
+
+
+def conversion(text: str, source: DType, target: DType, vector: bool) -> str:
+    """C for the cast of a held value (see `hlir.op`): saturating to integers, wrapping between them."""
+    a, b, lanes = register(source), register(target), "x8" if vector else ""
+    if source == target:
+        return text
+    if target == BOOL:
+        test = f"({text} != 0)"
+        return f"narrow_mask{test}" if vector and a.name in ("f64", "i64") else test
+    if source == BOOL:
+        text = f"({text} & 1)" if vector else text
+        a = _I32
+    if source.is_float and not target.is_float:
+        return f"{a.name}{lanes}_to_{target.name}({text})"
+    if a != b:
+        text = f"__builtin_convertvector({text}, {b.vector})" if vector else f"(({b.scalar}){text})"
+    return rounded(text, target, vector)
+
+
+def rounded(text: str, dtype: DType, vector: bool) -> str:
+    """C that brings the result of register arithmetic back into `dtype`: halves round, narrow ints wrap."""
+    if dtype.is_half:
+        return f"round_{dtype.name}{'x8' if vector else ''}({text})"
+    if dtype.name == "u8":
+        return f"({text} & 255)"
+    if dtype.name == "i8":
+        return f"(({text} << 24) >> 24)" if vector else f"((int8_t){text})"
+    return text
+
+
+def load(pointer: str, dtype: DType, vector: bool) -> str:
+    """C that reads one element, or eight in a row, at `pointer` and holds it."""
+    if vector:
+        return f"ld_{dtype.name}({pointer})"
+    raw = f"*({pointer})"
+    if dtype.is_half:
+        return f"from_{dtype.name}({raw})"
+    return f"({raw} != 0)" if dtype == BOOL else raw
+
+
+def store(pointer: str, text: str, dtype: DType, vector: bool) -> str:
+    """C statement that writes one held value, or eight, at `pointer`."""
+    if vector:
+        return f"st_{dtype.name}({pointer}, {text});"
+    if dtype.is_half:
+        text = f"to_{dtype.name}({text})"
+    return f"*({pointer}) = {text};"
+
+
+def extent(value: Extent) -> str:
+    """C for a dim expression; the dims are `d_<name>`, all int64_t."""
+    if isinstance(value, int):
+        return str(value)
+    parts = []
+    for monomial, coefficient in value.terms:
+        factors = [_atom(a) for a in monomial]
+        if coefficient != 1 or not factors:
+            factors.insert(0, str(coefficient))
+        parts.append(" * ".join(factors))
+    return parts[0] if len(parts) == 1 and "*" not in parts[0] else f"({' + '.join(parts)})"
+
+
+def _atom(atom: str | Quotient | Remainder) -> str:
+    if isinstance(atom, str):
+        return dim_name(atom)
+    function = "floor_div" if isinstance(atom, Quotient) else "floor_mod"
+    return f"{function}({extent(atom.value)}, {atom.divisor})"
+
+
+def dim_name(name: str) -> str:
+    """The C variable of a dim."""
+    return f"d_{identifier(name)}"
+
+
+def identifier(name: str) -> str:
+    """A name as part of a C identifier; different names stay different."""
+    return "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name)

@@ -1,0 +1,211 @@
+"""A kernel and its schedule as one C function.
+
+The function is `void name(void *const *buffers, const int64_t *dims)`: buffers in the order of
+`llir.kernel.buffers`, dims in the order of `llir.kernel.dims`.  Called by all threads of an OpenMP team
+it shares the cells of the grid among them and does not wait at its end; called by one it runs them all.
+`source` puts functions and helpers together into a text that compiles alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from lumi.backends.cpu import arithmetic, ctype
+from lumi.backends.cpu.arrange import arrange
+from lumi.backends.cpu.ctype import dim_name, identifier, register
+from lumi.backends.cpu.lanes import LaneCosts
+from lumi.backends.cpu.loops import tiles
+from lumi.backends.cpu.nests import Nests
+from lumi.backends.cpu.program import Item, Nest, TileLoop, Write, axes_of, dtype_of
+from lumi.backends.cpu.scope import Blocking, Opened, Range, Scope, Writer
+from lumi.dtype import DType
+from lumi.llir.kernel import Carry, Kernel, Loop, Step, accesses, buffers, dims, walk, written
+
+STACK = 1 << 16
+"""Bytes of an array above which it is taken from the heap."""
+
+PIECES = 64
+"""Pieces that the cells are handed out in, so that a delayed thread does not hold up the others."""
+
+
+def emit(step: Step, name: str) -> str:
+    """The C function of a kernel under its schedule."""
+    options = dict(step.schedule.options)
+    blocking = Blocking(options.get("rows", 1), options.get("columns", 1), options.get("unroll", 1))
+    return _Function(step.kernel, blocking, name).write()
+
+
+def source(functions: Iterable[str]) -> str:
+    """A whole C file of the helpers and functions."""
+    helpers = (Path(__file__).parent / "vector.h").read_text()
+    return "\n".join([helpers, *functions])
+
+
+def grid_tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:
+    """Tiles as they are run: the innermost grid axes hold whole blocks of copies."""
+    chunks = {s.chunk for s in walk(kernel.body) if isinstance(s, Loop)}
+    tiles = dict(kernel.tiles)
+    free = [a for a in kernel.grid if a not in chunks]
+    for axis, copies in zip(
+        reversed(free), (max(blocking.rows, blocking.columns), blocking.rows), strict=False
+    ):
+        extent = kernel.axes[axis]
+        most = copies if not isinstance(extent, int) else min(copies, max(extent, 1))
+        tiles[axis] = -(-max(tiles.get(axis, 1), 1) // most) * most
+    return tiles
+
+
+class _Function:
+    def __init__(self, kernel: Kernel, blocking: Blocking, name: str) -> None:
+        self.kernel, self.name = kernel, name
+        self.program = arrange(kernel, grid_tiles(kernel, blocking))
+        names = {b: f"b{number}_{identifier(b)}" for number, b in enumerate(buffers(kernel))}
+        self.w = Writer(self.program, blocking, names)
+        self.nests = Nests(self.w, LaneCosts(self.program))
+
+    def write(self) -> str:
+        w = self.w
+        w.scopes = [Scope(0)]
+        w.ranges = {a: self._whole(a) for a in self.kernel.axes}
+        self._parameters()
+        once = [i for i in self.program.items if self._is_common(i)]
+        with self._arrays(once):
+            for item in once:
+                self._item(item)
+            self._cells([i for i in self.program.items if i not in once])
+        body = "\n".join(f"  {line}" for line in w.here.lines)
+        return f"void {self.name}(void *const *buffers, const int64_t *dims) {{\n{body}\n}}\n"
+
+    def _whole(self, axis: str) -> Range:
+        extent = self.kernel.axes[axis]
+        length = extent if isinstance(extent, int) else None
+        return Range("0", ctype.extent(extent), length, length)
+
+    def _parameters(self) -> None:
+        for number, name in enumerate(dims(self.kernel)):
+            self.w.line(f"const int64_t {dim_name(name)} = dims[{number}];")
+        types = {a.buffer: a.dtype for a, _ in accesses(self.kernel)}
+        stored = written(self.kernel)
+        for number, buffer in enumerate(buffers(self.kernel)):
+            kind = f"{'' if buffer in stored else 'const '}{ctype.memory(types[buffer])} *"
+            self.w.line(f"{kind}const {self.w.buffers[buffer]} = buffers[{number}];")
+
+    def _is_common(self, item: Item) -> bool:
+        """Whether an item is the same in every cell: arrays without an axis of the grid."""
+        return (
+            isinstance(item, Nest)
+            and not set(item.axes) & set(self.kernel.grid)
+            and all(isinstance(r, Write) for r in item.roots)
+        )
+
+    # -- cells
+
+    def _cells(self, items: list[Item]) -> None:
+        w, counts = self.w, {}
+        for axis in self.kernel.grid:
+            tile, size = self.program.tiles.get(axis, 1), ctype.extent(self.kernel.axes[axis])
+            text = size if tile == 1 else f"({size} + {tile - 1}) / {tile}"
+            counts[axis] = w.declare("int64_t", text, "cells")
+        total = w.declare("int64_t", " * ".join(counts.values()) or "1", "cells")
+        w.line(f"#pragma omp for schedule(dynamic, 1 + {total} / {PIECES}) nowait")
+        with w.block(f"for (int64_t cell = 0; cell < {total}; cell++) "):
+            self._open_grid(counts)
+            with self._arrays(items):
+                for item in items:
+                    self._item(item)
+
+    def _open_grid(self, counts: Mapping[str, str]) -> None:
+        """Find the cell's place along each axis of the grid; the last axis runs fastest."""
+        w, rest = self.w, "cell"
+        for axis in reversed(self.kernel.grid):
+            place = f"{rest} % {counts[axis]}" if axis != self.kernel.grid[0] else rest
+            tile, size = self.program.tiles.get(axis, 1), ctype.extent(self.kernel.axes[axis])
+            start = w.declare(
+                "int64_t", place if tile == 1 else f"{place} * {tile}", f"x_{identifier(axis)}_"
+            )
+            if axis != self.kernel.grid[0]:
+                rest = w.declare("int64_t", f"{rest} / {counts[axis]}", "rest")
+            if tile == 1:
+                w.here.opened[axis] = Opened(start)
+                continue
+            extent = self.kernel.axes[axis]
+            whole = isinstance(extent, int) and extent % tile == 0
+            last = f"{start} + {tile}"
+            stop = last if whole else w.declare("int64_t", f"least({last}, {size})", "stop")
+            w.ranges[axis] = Range(start, stop, tile if whole else None, tile)
+
+    # -- items
+
+    def _item(self, item: Item) -> None:
+        if isinstance(item, Nest):
+            self.nests.write(item)
+        else:
+            self._tile_loop(item)
+
+    def _tile_loop(self, item: TileLoop) -> None:
+        w, carries = self.w, item.loop.carries
+        with ExitStack() as stack:
+            for carry in carries:
+                self._carry(stack, carry)
+            with tiles(w, item.loop, level=True), self._arrays(item.items):
+                for inner in item.items:
+                    self._item(inner)
+                for carry in carries:
+                    previous, following = w.arrays[carry.previous][0], w.arrays[carry.next][0]
+                    if previous != following:
+                        w.line(f"memcpy({previous}, {following}, {self._bytes(carry.axes, carry.dtype)});")
+            for carry in carries:
+                w.arrays[carry.final] = w.arrays[carry.previous]
+
+    def _carry(self, stack: ExitStack, carry: Carry) -> None:
+        """Declare the array of a carry, filled with the identity, and that of its next value."""
+        w = self.w
+        stack.enter_context(self._array(carry.previous, carry.axes, carry.dtype))
+        name = w.arrays[carry.previous][0]
+        start = ctype.literal(float(arithmetic.identity(carry.op, carry.dtype)), carry.dtype)
+        w.line(f"for (int64_t n = 0; n < {self._size(carry.axes)}; n++) {name}[n] = {start};")
+        if carry.next in w.arrays:
+            return
+        if carry.previous in self.program.in_place:
+            w.arrays[carry.next] = w.arrays[carry.previous]
+        else:
+            stack.enter_context(self._array(carry.next, carry.axes, carry.dtype))
+
+    # -- arrays
+
+    @contextmanager
+    def _arrays(self, items: Iterable[Item]) -> Iterator[None]:
+        """Declare an array for every value that the nests of a block write."""
+        with ExitStack() as stack:
+            for item in items:
+                for root in item.roots if isinstance(item, Nest) else ():
+                    if isinstance(root, Write) and root.var not in self.w.arrays:
+                        definition = self.program.definitions[root.var]
+                        stack.enter_context(self._array(root.var, axes_of(definition), dtype_of(definition)))
+            yield
+
+    @contextmanager
+    def _array(self, var: str, axes: tuple[str, ...], dtype: DType) -> Iterator[None]:
+        """Declare the array of a value over those of its axes that are not open."""
+        w, kind, name = self.w, register(dtype).scalar, self.w.fresh("t")
+        long = tuple(a for a in axes if w.opened(a) is None)
+        on_heap = self._size(long) * 8 > STACK
+        if on_heap:
+            w.line(f"{kind} *const {name} = scratch({self._bytes(long, dtype)});")
+        else:
+            w.line(f"{kind} {name}[{self._size(long)}] __attribute__((aligned(64)));")
+        w.arrays[var] = (name, long)
+        yield
+        if on_heap:
+            w.line(f"free({name});")
+
+    def _size(self, axes: tuple[str, ...]) -> int:
+        bounds = [self.w.ranges[a].bound for a in axes if self.w.opened(a) is None]
+        assert None not in bounds, f"an array over {axes} has no bound"
+        return max(math.prod(b for b in bounds if b is not None), 1)
+
+    def _bytes(self, axes: tuple[str, ...], dtype: DType) -> int:
+        return self._size(axes) * (8 if register(dtype).name.endswith("64") else 4)

@@ -1,0 +1,400 @@
+/* What generated kernels are written in: scalar and eight-lane helpers with the exact semantics of HLIR.
+ *
+ * Values in registers: f32, f16 and bf16 are `float`, i8, u8, i32 are `int32_t`, bool is 0 or 1 in
+ * `int32_t`; in eight lanes bool is a mask of 0 or -1.  Everything is GCC vector extensions; intrinsics
+ * stand in only where the compiler's own code for a conversion is many times slower.
+ * Compile with -fwrapv -ffp-contract=off: integers wrap, and only `fma_*` contracts.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__AVX2__) || defined(__F16C__) || defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+#define LANES 8
+#define INLINE static inline __attribute__((always_inline, unused))
+#define VECTOR(type, name) typedef type name __attribute__((vector_size(LANES * sizeof(type))))
+
+VECTOR(float, f32x8);
+VECTOR(double, f64x8);
+VECTOR(int8_t, i8x8);
+VECTOR(uint8_t, u8x8);
+VECTOR(uint16_t, u16x8);
+VECTOR(int32_t, i32x8);
+VECTOR(uint32_t, u32x8);
+VECTOR(int64_t, i64x8);
+
+#if defined(__x86_64__)
+/* Keeps an operand in a register: compilers else load it again for each instruction that reads it. */
+#define KEEP(x) __asm__("" : "+x"(x))
+#elif defined(__aarch64__)
+#define KEEP(x) (void)(x)
+#else
+#define KEEP(x) (void)(x)
+#endif
+
+/* ---- halves ---- */
+
+INLINE float from_bf16(uint16_t raw) {
+  uint32_t bits = (uint32_t)raw << 16;
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+
+INLINE uint16_t to_bf16(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  return x != x ? 0x7fc0 : (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+#if defined(__F16C__)
+INLINE float from_f16(uint16_t raw) { return _cvtsh_ss(raw); }
+INLINE uint16_t to_f16(float x) { return (uint16_t)_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT); }
+#else
+INLINE float from_f16(uint16_t raw) {
+  uint32_t sign = (uint32_t)(raw & 0x8000) << 16, exponent = (raw >> 10) & 31, mantissa = raw & 1023, bits;
+  float x;
+  if (exponent == 31) bits = sign | 0x7f800000 | mantissa << 13;
+  else if (exponent) bits = sign | (exponent + 112) << 23 | mantissa << 13;
+  else { /* zero or subnormal: an exact product */
+    x = (float)mantissa * 0x1p-24f;
+    memcpy(&bits, &x, 4);
+    bits |= sign;
+  }
+  memcpy(&x, &bits, 4);
+  return x;
+}
+
+INLINE uint16_t to_f16(float x) {
+  uint32_t bits, sign;
+  memcpy(&bits, &x, 4);
+  sign = bits >> 16 & 0x8000;
+  bits &= 0x7fffffff;
+  if (bits > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (bits >> 13 & 0x1ff));
+  if (bits >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
+  if (bits < 0x38800000) { /* below the least normal: adding 0.5 rounds at the right place */
+    float y;
+    memcpy(&y, &bits, 4);
+    y += 0.5f;
+    memcpy(&bits, &y, 4);
+    return (uint16_t)(sign | (bits - 0x3f000000));
+  }
+  return (uint16_t)(sign | ((bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13));
+}
+#endif
+
+INLINE float round_bf16(float x) { return from_bf16(to_bf16(x)); }
+INLINE float round_f16(float x) { return from_f16(to_f16(x)); }
+
+/* ---- scalar arithmetic ---- */
+
+#define FLOATS(type, name, suffix)                                                                \
+  INLINE type max_##name(type a, type b) { return a > b || a != a ? a : b; }                      \
+  INLINE type subni_##name(type a, type b) { return a == -(type)INFINITY ? a : a - b; }           \
+  INLINE type mulz_##name(type a, type b) { return a == 0 ? 0 : a * b; }                          \
+  INLINE type recip_##name(type a) { return 1 / a; }                                              \
+  INLINE type recipz_##name(type a) { return a == 0 ? 0 : 1 / a; }                                \
+  INLINE type div_##name(type a, type b) { return trunc##suffix(a / b); }                         \
+  INLINE type rem_##name(type a, type b) { return fmod##suffix(a, b); }                           \
+  INLINE type mod_##name(type a, type b) { return a - b * floor##suffix(a / b); }                 \
+  INLINE type abs_##name(type a) { return fabs##suffix(a); }                                      \
+  INLINE type exp2_##name(type a) { return exp2##suffix(a); }                                     \
+  INLINE type log2_##name(type a) { return log2##suffix(a); }                                     \
+  INLINE type sin_##name(type a) { return sin##suffix(a); }                                       \
+  INLINE type sqrt_##name(type a) { return sqrt##suffix(a); }                                     \
+  INLINE type floor_##name(type a) { return floor##suffix(a); }
+FLOATS(float, f32, f)
+FLOATS(double, f64, )
+
+#if defined(__FMA__) || defined(__aarch64__)
+INLINE float fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+INLINE double fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
+INLINE float fma_f32(float a, float b, float c) { return a * b + c; }
+INLINE double fma_f64(double a, double b, double c) { return a * b + c; }
+#endif
+
+/* Division rounds toward zero; a quotient by zero is 0, a remainder by zero the dividend. */
+#define INTS(type, name, bits)                                                                    \
+  INLINE type max_##name(type a, type b) { return a > b ? a : b; }                                \
+  INLINE type abs_##name(type a) { return a < 0 ? -a : a; }                                       \
+  INLINE type div_##name(type a, type b) { return b == 0 ? 0 : b == -1 ? -a : a / b; }            \
+  INLINE type rem_##name(type a, type b) { return b == 0 ? a : b == -1 ? 0 : a % b; }             \
+  INLINE type mod_##name(type a, type b) {                                                        \
+    type r = rem_##name(a, b);                                                                    \
+    return b != 0 && r != 0 && (r < 0) != (b < 0) ? r + b : r;                                    \
+  }                                                                                               \
+  INLINE type shr_##name(type a, type b) { return a >> (b < 0 || b >= bits ? bits - 1 : b); }     \
+  INLINE type fma_##name(type a, type b, type c) { return a * b + c; }
+INTS(int32_t, i32, 32)
+INTS(int64_t, i64, 64)
+
+/* The nearest integer toward zero; beyond the type its end, NaN is 0. */
+#define TO_INT(from, name, type, to, low, high)                                                   \
+  INLINE type name##_to_##to(from x) {                                                            \
+    return x != x ? 0 : x <= (from)low ? (type)low : x >= (from)high ? (type)high : (type)x;      \
+  }
+TO_INT(float, f32, int32_t, i8, -128, 127)
+TO_INT(float, f32, int32_t, u8, 0, 255)
+TO_INT(float, f32, int32_t, i32, INT32_MIN, INT32_MAX)
+TO_INT(float, f32, int64_t, i64, INT64_MIN, INT64_MAX)
+TO_INT(double, f64, int32_t, i8, -128, 127)
+TO_INT(double, f64, int32_t, u8, 0, 255)
+TO_INT(double, f64, int32_t, i32, INT32_MIN, INT32_MAX)
+TO_INT(double, f64, int64_t, i64, INT64_MIN, INT64_MAX)
+
+#define BITS(from, to, from_type, to_type)                                                        \
+  INLINE to_type bits_##from##_to_##to(from_type x) {                                             \
+    to_type y;                                                                                    \
+    memcpy(&y, &x, sizeof y);                                                                     \
+    return y;                                                                                     \
+  }
+BITS(f32, i32, float, int32_t)
+BITS(i32, f32, int32_t, float)
+BITS(f64, i64, double, int64_t)
+BITS(i64, f64, int64_t, double)
+
+/* ---- memory of a cell ---- */
+
+INLINE void *scratch(size_t size) {
+  void *p = malloc(size);
+  if (!p) abort();
+  return p;
+}
+
+/* ---- index arithmetic ---- */
+
+INLINE int64_t clamp(int64_t i, int64_t size) { return i < 0 || size < 1 ? 0 : i >= size ? size - 1 : i; }
+INLINE int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return a % b + (a % b < 0 ? b : 0); }
+/* Positions of an axis that each chunk covers: equal shares, in whole tiles. */
+INLINE int64_t chunk_length(int64_t size, int64_t chunks, int64_t tile) {
+  int64_t share = (size + chunks - 1) / chunks;
+  return (share + tile - 1) / tile * tile;
+}
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* ---- eight lanes: memory ---- */
+
+#define PLAIN(type, name, vector)                                                                 \
+  INLINE vector ld_##name(const type *p) {                                                        \
+    vector v;                                                                                     \
+    memcpy(&v, p, sizeof v);                                                                      \
+    return v;                                                                                     \
+  }                                                                                               \
+  INLINE void st_##name(type *p, vector v) { memcpy(p, &v, sizeof v); }                           \
+  INLINE vector splat_##name(type x) { return (vector){x, x, x, x, x, x, x, x}; }
+PLAIN(float, f32, f32x8)
+PLAIN(double, f64, f64x8)
+PLAIN(int32_t, i32, i32x8)
+PLAIN(int64_t, i64, i64x8)
+
+#define NARROW(type, vector)                                                                      \
+  INLINE vector ld_##vector(const type *p) {                                                      \
+    vector v;                                                                                     \
+    memcpy(&v, p, sizeof v);                                                                      \
+    return v;                                                                                     \
+  }                                                                                               \
+  INLINE void st_##vector(type *p, vector v) { memcpy(p, &v, sizeof v); }
+NARROW(int8_t, i8x8)
+NARROW(uint8_t, u8x8)
+NARROW(uint16_t, u16x8)
+
+#if defined(__AVX2__)
+INLINE i32x8 ld_i8(const int8_t *p) {
+  return (i32x8)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
+}
+INLINE i32x8 ld_u8(const uint8_t *p) {
+  return (i32x8)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+}
+INLINE f32x8 ld_bf16(const uint16_t *p) {
+  return (f32x8)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16);
+}
+#else
+INLINE i32x8 ld_i8(const int8_t *p) { return __builtin_convertvector(ld_i8x8(p), i32x8); }
+INLINE i32x8 ld_u8(const uint8_t *p) { return __builtin_convertvector(ld_u8x8(p), i32x8); }
+INLINE f32x8 ld_bf16(const uint16_t *p) { return (f32x8)(__builtin_convertvector(ld_u16x8(p), u32x8) << 16); }
+#endif
+INLINE void st_i8(int8_t *p, i32x8 v) { st_i8x8(p, __builtin_convertvector(v, i8x8)); }
+INLINE void st_u8(uint8_t *p, i32x8 v) { st_u8x8(p, __builtin_convertvector(v, u8x8)); }
+INLINE i32x8 ld_bool(const uint8_t *p) { return ld_u8(p) != 0; }
+INLINE void st_bool(uint8_t *p, i32x8 v) { st_u8(p, v & 1); }
+INLINE void st_bf16(uint16_t *p, f32x8 v) {
+  u32x8 bits = (u32x8)v, nan = (u32x8)(v != v);
+  bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  bits = (bits & ~nan) | (nan & 0x7fc0);
+  st_u16x8(p, __builtin_convertvector(bits, u16x8));
+}
+#if defined(__F16C__)
+INLINE f32x8 ld_f16(const uint16_t *p) { return (f32x8)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+INLINE void st_f16(uint16_t *p, f32x8 v) {
+  _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+}
+#else
+INLINE f32x8 ld_f16(const uint16_t *p) {
+  f32x8 v;
+  for (int l = 0; l < LANES; l++) v[l] = from_f16(p[l]);
+  return v;
+}
+INLINE void st_f16(uint16_t *p, f32x8 v) {
+  for (int l = 0; l < LANES; l++) p[l] = to_f16(v[l]);
+}
+#endif
+
+/* ---- eight lanes: arithmetic ---- */
+
+#define IOTA ((i32x8){0, 1, 2, 3, 4, 5, 6, 7})
+INLINE i32x8 splat_bool(int32_t x) { return splat_i32(-x); }
+INLINE i32x8 narrow_mask(i64x8 mask) { return __builtin_convertvector(mask, i32x8); }
+INLINE i64x8 widen_mask(i32x8 mask) { return __builtin_convertvector(mask, i64x8); }
+
+INLINE f32x8 select_f32x8(i32x8 c, f32x8 a, f32x8 b) { return (f32x8)((c & (i32x8)a) | (~c & (i32x8)b)); }
+INLINE i32x8 select_i32x8(i32x8 c, i32x8 a, i32x8 b) { return (c & a) | (~c & b); }
+INLINE f64x8 select_f64x8(i32x8 c, f64x8 a, f64x8 b) {
+  i64x8 m = widen_mask(c);
+  return (f64x8)((m & (i64x8)a) | (~m & (i64x8)b));
+}
+INLINE i64x8 select_i64x8(i32x8 c, i64x8 a, i64x8 b) {
+  i64x8 m = widen_mask(c);
+  return (m & a) | (~m & b);
+}
+
+#define EACH(vector, name, expression)                                                            \
+  INLINE vector name(vector a) {                                                                  \
+    for (int l = 0; l < LANES; l++) a[l] = expression(a[l]);                                      \
+    return a;                                                                                     \
+  }
+#define EACH2(vector, name, expression)                                                           \
+  INLINE vector name(vector a, vector b) {                                                        \
+    for (int l = 0; l < LANES; l++) a[l] = expression(a[l], b[l]);                                \
+    return a;                                                                                     \
+  }
+#define FLOATS8(vector, name, mask)                                                               \
+  INLINE vector max_##name##x8(vector a, vector b) { return select_##name##x8(mask((a > b) | (a != a)), a, b); } \
+  INLINE vector subni_##name##x8(vector a, vector b) {                                            \
+    return select_##name##x8(mask(a == -INFINITY), a, a - b);                                     \
+  }                                                                                               \
+  INLINE vector mulz_##name##x8(vector a, vector b) { return select_##name##x8(mask(a == 0), (vector){0}, a * b); } \
+  INLINE vector recip_##name##x8(vector a) { return 1 / a; }                                      \
+  INLINE vector recipz_##name##x8(vector a) { return select_##name##x8(mask(a == 0), (vector){0}, 1 / a); } \
+  EACH2(vector, div_##name##x8, div_##name)                                                       \
+  EACH2(vector, rem_##name##x8, rem_##name)                                                       \
+  EACH2(vector, mod_##name##x8, mod_##name)
+#define SAME(x) (x)
+FLOATS8(f32x8, f32, SAME)
+FLOATS8(f64x8, f64, narrow_mask)
+EACH(f64x8, exp2_f64x8, exp2_f64)
+EACH(f64x8, log2_f64x8, log2_f64)
+EACH(f64x8, sin_f64x8, sin_f64)
+EACH(f64x8, sqrt_f64x8, sqrt_f64)
+EACH(f64x8, floor_f64x8, floor_f64)
+EACH(f64x8, abs_f64x8, abs_f64)
+EACH(f32x8, exp2_f32x8, exp2_f32)
+EACH(f32x8, log2_f32x8, log2_f32)
+EACH(f32x8, sin_f32x8, sin_f32)
+INLINE f32x8 abs_f32x8(f32x8 a) { return (f32x8)((i32x8)a & 0x7fffffff); }
+#if defined(__AVX2__)
+INLINE f32x8 sqrt_f32x8(f32x8 a) { return (f32x8)_mm256_sqrt_ps((__m256)a); }
+INLINE f32x8 floor_f32x8(f32x8 a) { return (f32x8)_mm256_floor_ps((__m256)a); }
+#else
+EACH(f32x8, sqrt_f32x8, sqrt_f32)
+EACH(f32x8, floor_f32x8, floor_f32)
+#endif
+
+#define INTS8(vector, name, mask)                                                                 \
+  INLINE vector max_##name##x8(vector a, vector b) { return select_##name##x8(mask(a > b), a, b); } \
+  INLINE vector abs_##name##x8(vector a) { return max_##name##x8(a, -a); }                        \
+  EACH2(vector, div_##name##x8, div_##name)                                                       \
+  EACH2(vector, rem_##name##x8, rem_##name)                                                       \
+  EACH2(vector, mod_##name##x8, mod_##name)                                                       \
+  EACH2(vector, shr_##name##x8, shr_##name)                                                       \
+  INLINE vector fma_##name##x8(vector a, vector b, vector c) { return a * b + c; }
+INTS8(i32x8, i32, SAME)
+INTS8(i64x8, i64, narrow_mask)
+
+#if defined(__FMA__)
+INLINE f32x8 fma_f32x8(f32x8 a, f32x8 b, f32x8 c) {
+  return (f32x8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+#else
+INLINE f32x8 fma_f32x8(f32x8 a, f32x8 b, f32x8 c) {
+  for (int l = 0; l < LANES; l++) c[l] = fma_f32(a[l], b[l], c[l]);
+  return c;
+}
+#endif
+INLINE f64x8 fma_f64x8(f64x8 a, f64x8 b, f64x8 c) {
+  for (int l = 0; l < LANES; l++) c[l] = fma_f64(a[l], b[l], c[l]);
+  return c;
+}
+
+/* ---- eight lanes: conversions ---- */
+
+INLINE f32x8 round_bf16x8(f32x8 v) {
+  u32x8 bits = (u32x8)v;
+  i32x8 nan = v != v;
+  bits = (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000;
+  return select_f32x8(nan, splat_f32(from_bf16(0x7fc0)), (f32x8)bits);
+}
+INLINE f32x8 round_f16x8(f32x8 v) {
+  uint16_t raw[LANES];
+  st_f16(raw, v);
+  return ld_f16(raw);
+}
+#define AS(from, to)                                                                              \
+  INLINE f32x8 from##_as_##to##x8(f32x8 v) {                                                      \
+    for (int l = 0; l < LANES; l++) v[l] = from_##to(to_##from(v[l]));                            \
+    return v;                                                                                     \
+  }
+AS(f16, bf16)
+AS(bf16, f16)
+#define TO_INT8(from, from_type, to, vector)                                                      \
+  INLINE vector from##x8_to_##to(from_type v) {                                                   \
+    vector r;                                                                                     \
+    for (int l = 0; l < LANES; l++) r[l] = from##_to_##to(v[l]);                                  \
+    return r;                                                                                     \
+  }
+TO_INT8(f32, f32x8, i8, i32x8)
+TO_INT8(f32, f32x8, u8, i32x8)
+TO_INT8(f32, f32x8, i32, i32x8)
+TO_INT8(f32, f32x8, i64, i64x8)
+TO_INT8(f64, f64x8, i8, i32x8)
+TO_INT8(f64, f64x8, u8, i32x8)
+TO_INT8(f64, f64x8, i32, i32x8)
+TO_INT8(f64, f64x8, i64, i64x8)
+
+/* ---- eight lanes: across ---- */
+
+#define ACROSS(type, vector, name)                                                                \
+  INLINE type prod_##name(vector v) {                                                             \
+    return ((v[0] * v[4]) * (v[2] * v[6])) * ((v[1] * v[5]) * (v[3] * v[7]));                     \
+  }                                                                                               \
+  INLINE type top_##name(vector v) {                                                              \
+    type m = v[0];                                                                                \
+    for (int l = 1; l < LANES; l++) m = max_##name(m, v[l]);                                      \
+    return m;                                                                                     \
+  }
+#define SUM(type, vector, name)                                                                   \
+  INLINE type sum_##name(vector v) {                                                              \
+    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));                     \
+  }
+ACROSS(float, f32x8, f32)
+ACROSS(double, f64x8, f64)
+ACROSS(int32_t, i32x8, i32)
+ACROSS(int64_t, i64x8, i64)
+SUM(double, f64x8, f64)
+SUM(int32_t, i32x8, i32)
+SUM(int64_t, i64x8, i64)
+#if defined(__AVX2__)
+INLINE float sum_f32(f32x8 v) {
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+#else
+SUM(float, f32x8, f32)
+#endif
+INLINE int32_t any_bool(i32x8 v) { return (top_i32(-v) != 0); }
+INLINE int32_t all_bool(i32x8 v) { return (top_i32(v) != 0); }
