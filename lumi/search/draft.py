@@ -43,16 +43,16 @@ class Draft:
         starts = [*changed, *(u for c in toggled for u in self.users.get(c, ()))]
         touched = self._above(starts)
         if self.aliased and (touched | set(toggled)) & self.aliased:
-            return Draft(self.space, self.dag, self.aliases, genome)
+            return Draft(self.space, self.dag, self.aliases, genome).build()
         made = Draft(self.space, self.dag, self.aliases, genome)
         made.bodies = {c: v for c, v in self.bodies.items() if c not in touched}
         made.uses = {c: v for c, v in self.uses.items() if c not in touched and c not in toggled}
         made.owners = {k: o for k, o in self.owners.items() if o[0] not in touched and o[0] not in toggled}
-        made.aliased = set(self.aliased)
         made.build()
         for number in touched:
-            if number in genome.cuts and self.uses.get(number) not in (None, made.uses.get(number)):
-                return Draft(self.space, self.dag, self.aliases, genome)
+            is_read = number in genome.cuts and not touched.issuperset(self.users.get(number, ()))
+            if is_read and made.use(number) != self.uses[number]:
+                return Draft(self.space, self.dag, self.aliases, genome).build()
         return made
 
     def _above(self, starts: Iterable[int]) -> set[int]:
@@ -66,6 +66,23 @@ class Draft:
                 if number not in self.genome.cuts:
                     stack.extend(self.users.get(number, ()))
         return found
+
+    def members(self, stored: Iterable[int]) -> list[int]:
+        """The classes computed in the kernel that stores `stored`, and those it reads from others."""
+        found = dict.fromkeys(stored)
+        stack = list(found)
+        while stack:
+            node = self.node(stack.pop())
+            for child in node.children:
+                if child not in found:
+                    found[child] = None
+                    if child not in self.genome.cuts:
+                        stack.append(child)
+        return list(found)
+
+    def node(self, number: int) -> ENode:
+        """The chosen node of a class."""
+        return self.space.alternatives[number][self.genome.choice.get(number, 0)]
 
     def build(self) -> Draft:
         """Compute every stored value.  Raises `InfeasibleError` for a cyclic choice."""
@@ -106,11 +123,10 @@ class Draft:
             return made
         if number in self._open:
             raise InfeasibleError("a value needs itself")
-        nodes = self.space.alternatives[number]
-        if not nodes:
+        if not self.space.alternatives[number]:
             raise InfeasibleError("a class has no executable node")
         self._open.add(number)
-        node = nodes[self.genome.choice.get(number, 0)]
+        node = self.node(number)
         for child in node.children:
             self.users.setdefault(child, []).append(number)
         made = self.bodies[number] = self._make(number, node)

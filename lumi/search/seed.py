@@ -119,7 +119,7 @@ def _never(space: Space, draft: Draft, number: int) -> bool:
 
 
 def _reductions(space: Space, draft: Draft, number: int) -> bool:
-    return _node(draft, number).op == "Fin"
+    return draft.node(number).op == "Fin"
 
 
 def _contractions(space: Space, draft: Draft, number: int) -> bool:
@@ -129,12 +129,12 @@ def _contractions(space: Space, draft: Draft, number: int) -> bool:
 def _chunks(space: Space, draft: Draft, number: int) -> bool:
     if not _reductions(space, draft, number):
         return False
-    accumulator = _node(draft, _node(draft, number).children[0])
+    accumulator = draft.node(draft.node(number).children[0])
     return "Chunk" in space.domain_kinds(accumulator.children[0])
 
 
 def _everything(space: Space, draft: Draft, number: int) -> bool:
-    return _node(draft, number).op in ("Fin", "Un", "Bin", "Sel")
+    return draft.node(number).op in ("Fin", "Un", "Bin", "Sel")
 
 
 CUTS: Mapping[str, Cut] = {
@@ -145,10 +145,6 @@ CUTS: Mapping[str, Cut] = {
     "everything": _everything,
 }
 """Families of cuts by name.  A contraction reduced by a maximum of its own axis is left to an online loop."""
-
-
-def _node(draft: Draft, number: int) -> ENode:
-    return draft.space.alternatives[number][draft.genome.choice.get(number, 0)]
 
 
 def seeds(space: Space, dag: Dag, aliases: Aliases, splits: int, cuts: Sequence[str]) -> Iterator[Seed]:

@@ -1,0 +1,123 @@
+"""Climbs from a seed to a local optimum of the model by single and paired changes.
+
+A change is tried again only after something near it has changed: its gain depends on the kernels that it
+touches alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lumi.search.dag import AXES
+from lumi.search.draft import Draft, InfeasibleError
+from lumi.search.planner import Assembly, Planner
+from lumi.search.space import Genome
+
+GAIN = 1e-6
+"""Least relative gain of a change; ties keep the incumbent."""
+
+
+class Move(NamedTuple):
+    """Other nodes for some classes (class, index), or the class to start or stop storing."""
+
+    nodes: tuple[tuple[int, int], ...]
+    toggle: int | None = None
+
+    def apply(self, genome: Genome) -> Genome:
+        """The changed genome."""
+        choice = {**genome.choice, **dict(self.nodes)} if self.nodes else genome.choice
+        cuts = genome.cuts if self.toggle is None else genome.cuts ^ {self.toggle}
+        return Genome(choice, cuts)
+
+
+class Climb:
+    """A climb under way; `best` is where it stands.
+
+    With `near`, an optimum that the start was made from, only what differs from it is looked at first.
+    """
+
+    def __init__(self, planner: Planner, start: Assembly, near: Assembly | None = None) -> None:
+        self.planner, self.best = planner, start
+        self.derived: Draft | None = None
+        self.clock = 0
+        self.changed: dict[int, int] = {}
+        self.visited: dict[int, int] = {}
+        if near is not None:
+            self.visited = dict.fromkeys(near.draft.bodies, 0)
+            self._accept(start, near)
+
+    def run(self, evaluations: int) -> bool:
+        """Sweep over the classes until none offers a gain (True) or the budget is spent (False)."""
+        limit = self.planner.evaluations + evaluations
+        before = -1
+        while before != self.clock:
+            before = self.clock
+            for number in tuple(self.best.draft.bodies):
+                if self.changed.get(number, 0) <= self.visited.get(number, -1):
+                    continue
+                self.visited[number] = self.clock
+                for move in self._moves(number):
+                    if self.planner.evaluations >= limit:
+                        return False
+                    self.attempt(number, move)
+        return True
+
+    def _moves(self, number: int) -> Iterator[Move]:
+        """Changes at a class, made while the climb goes on: each sees the incumbent of its moment."""
+        space = self.planner.space
+        for node in range(len(space.alternatives[number])):
+            draft = self.best.draft
+            if number not in draft.bodies or node == draft.genome.choice.get(number, 0):
+                continue
+            move = Move(((number, node),))
+            yield move
+            if self.best.draft is draft:
+                yield from self._pairs(move)
+        if number in space.readable or self._is_storable(number):
+            yield Move((), number)
+
+    def _is_storable(self, number: int) -> bool:
+        body, space = self.best.draft.bodies.get(number), self.planner.space
+        if body is None or number in space.outputs or not space.is_storable(number):
+            return False
+        return not self.planner.dag.free[body] & ~AXES
+
+    def _pairs(self, first: Move) -> Iterator[Move]:
+        """The last change together with one more, at a class that only the change makes reachable."""
+        draft, space = self.best.draft, self.planner.space
+        reached = self.derived.bodies if self.derived else ()
+        for other in [c for c in reached if c not in draft.bodies]:
+            for node in range(len(space.alternatives[other])):
+                if node != self.best.draft.genome.choice.get(other, 0):
+                    yield Move((*first.nodes, (other, node)))
+
+    def attempt(self, number: int, move: Move) -> bool:
+        """Make a change at a class if it gains."""
+        draft = self.best.draft
+        genome = move.apply(draft.genome)
+        toggled = () if move.toggle is None else (move.toggle,)
+        self.derived = None
+        try:
+            self.derived = draft.derive(genome, [number] if move.nodes else (), toggled)
+            found = self.planner.assemble(self.derived)
+        except InfeasibleError:
+            return False
+        if found.seconds >= self.best.seconds * (1 - GAIN):
+            return False
+        self._accept(Assembly(self.planner.draft(genome), found.pieces, found.seconds), self.best)
+        return True
+
+    def _accept(self, new: Assembly, old: Assembly) -> None:
+        """Take a plan over, and mark every class of the kernels in which it differs from the old one."""
+        self.clock += 1
+        for draft, pieces, others in (
+            (old.draft, old.pieces, new.pieces),
+            (new.draft, new.pieces, old.pieces),
+        ):
+            known = {p.outs for p in others}
+            for piece in pieces:
+                if piece.outs not in known:
+                    for number in draft.members([c for c, _ in piece.outs]):
+                        self.changed[number] = self.clock
+        self.best = new

@@ -1,0 +1,178 @@
+"""The measured search: the model proposes, the device decides.
+
+A plan is run as a whole with one alternative way for each of its kernels at a time, so that a single
+trial times many kernels; the best ways together become the next incumbent only if the whole is faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from lumi.search.explain import Rival
+from lumi.search.planner import Assembly, Piece, Planner
+from lumi.search.protocol import Failure
+from lumi.search.trial import Bench, BudgetError, Way, ways
+from lumi.search.tune import variants
+
+NOISE = 0.02
+"""Least relative gain of a measured change; smaller ones are noise, and ties keep the incumbent."""
+
+RIVALS = 8
+"""Ways of one kernel that are tried at most."""
+
+NEAR = 1.25
+"""How much slower than the incumbent a plan may be, before its kernels are tuned, to be tuned at all."""
+
+
+@dataclass(slots=True)
+class Contender:
+    """A plan that ran: its ways in order and its seconds, measured and modelled."""
+
+    plan: Assembly
+    ways: tuple[Way, ...]
+    seconds: float
+    modelled: float
+
+
+@dataclass(slots=True)
+class Contest:
+    """Plans of one region measured against each other; `best` is None until one has run.
+
+    `tried` holds the ways that competed with a way, by its key.
+    """
+
+    planner: Planner
+    bench: Bench
+    told: Callable[[], None]
+    best: Contender | None = None
+    tried: dict[str, dict[str, Way]] = field(default_factory=dict)
+    pairs: list[tuple[float, float]] = field(default_factory=list)
+    curve: list[tuple[int, float]] = field(default_factory=list)
+
+    def hold(self, plans: Sequence[Assembly]) -> None:
+        """Measure the plans in the order given, tune the promising, confirm the winner.
+
+        Ends early when the budget is spent.
+        """
+        try:
+            finalists = [c for p in plans if (c := self._enter(p)) is not None]
+            self._confirm(finalists)
+        except BudgetError:
+            pass
+
+    def _enter(self, plan: Assembly) -> Contender | None:
+        contender = self._run(plan, tuple(self._favourite(p) for p in plan.pieces))
+        if contender is None:
+            contender = self._run(plan, tuple(self._safe(p) for p in plan.pieces))
+        if contender is None:
+            return None
+        if self.best is not None and contender.seconds <= self.best.seconds * NEAR:
+            contender = self._tune(contender)
+        return contender
+
+    def _run(self, plan: Assembly, used: tuple[Way, ...]) -> Contender | None:
+        """Run a plan; None when it fails.  The fastest so far becomes the best."""
+        seconds = self.bench.run(used)
+        if isinstance(seconds, Failure):
+            self.told()
+            return None
+        modelled = sum(self.planner.price(w.kernel)[0] for w in used)
+        made = Contender(plan, used, seconds, modelled)
+        self.pairs.append((modelled, seconds))
+        if self.best is None or seconds < self.best.seconds * (1 - NOISE):
+            self.best = made
+            self.curve.append((self.bench.trials, seconds))
+        self.told()
+        return made
+
+    def _favourite(self, piece: Piece) -> Way:
+        """The way of a kernel known to be fastest, or the one the model prefers."""
+        rivals = self._rivals(piece)
+        timed = [(s, w) for w in rivals if (s := self.bench.known(w)) is not None]
+        return min(timed, key=lambda t: t[0])[1] if timed else rivals[0]
+
+    def _safe(self, piece: Piece) -> Way:
+        """The way that works for any kernel."""
+        return ways(piece.kernel, self.bench.backend.schedules(piece.kernel)[:1])[0]
+
+    def _rivals(self, piece: Piece) -> list[Way]:
+        """Ways that have not failed, the model's favourite first; the safe one if all have."""
+        backend, hints = self.bench.backend, self.bench.settings.hints
+        found = [
+            (sum(backend.cost(variant.kernel, schedule, h).seconds for h in hints), variant.kernel, schedule)
+            for variant in variants(self.planner, piece)
+            for schedule in backend.schedules(variant.kernel)
+        ]
+        found.sort(key=lambda t: t[0])
+        best = [w for _, kernel, schedule in found[: 2 * RIVALS] for w in ways(kernel, [schedule])]
+        good = [w for w in best if not self.bench.is_refused(w)]
+        return good[:RIVALS] or [self._safe(piece)]
+
+    def _tune(self, contender: Contender) -> Contender:
+        """The plan with the fastest way of each kernel."""
+        rivals = [self._rivals(p) for p in contender.plan.pieces]
+        for place in range(RIVALS):
+            trial = tuple(
+                options[place] if place < len(options) and self.bench.known(options[place]) is None else kept
+                for options, kept in zip(rivals, contender.ways, strict=True)
+            )
+            if trial == contender.ways:
+                continue
+            self._try(contender, trial)
+        for options, kept in zip(rivals, contender.ways, strict=True):
+            group = {w.key: w for w in (kept, *options)}
+            self.tried.update(dict.fromkeys(group, group))
+        fastest = tuple(
+            self._fastest(options, kept) for options, kept in zip(rivals, contender.ways, strict=True)
+        )
+        if fastest == contender.ways:
+            return contender
+        tuned = self._run(contender.plan, fastest)
+        if tuned is None or tuned.seconds >= contender.seconds * (1 - NOISE):
+            return contender
+        return tuned
+
+    def rivals_of(self, used: Way) -> tuple[Rival, ...]:
+        """The other ways that a kernel was compared with, and their seconds."""
+        others = [w for key, w in self.tried.get(used.key, {}).items() if key != used.key]
+        return tuple(Rival(w.schedule, w.kernel.tiles, self.bench.known(w)) for w in others)
+
+    def _fastest(self, options: Sequence[Way], kept: Way) -> Way:
+        known = self.bench.known(kept)
+        best, seconds = kept, float("inf") if known is None else known * (1 - NOISE)
+        for rival in options:
+            found = self.bench.known(rival)
+            if found is not None and found < seconds and not self.bench.is_refused(rival):
+                best, seconds = rival, found
+        return best
+
+    def _try(self, contender: Contender, trial: tuple[Way, ...]) -> None:
+        """Time the changed ways; when the graph fails and nothing is blamed, halve the changes."""
+        if self._run(contender.plan, trial) is not None:
+            return
+        changed = [k for k, (a, b) in enumerate(zip(trial, contender.ways, strict=True)) if a != b]
+        left = [k for k in changed if not self.bench.is_refused(trial[k])]
+        if len(changed) == 1:
+            self.bench.blame(trial[changed[0]])
+        elif len(left) < len(changed):
+            self._retry(contender, trial, left)
+        else:
+            middle = len(changed) // 2
+            self._retry(contender, trial, changed[:middle])
+            self._retry(contender, trial, changed[middle:])
+
+    def _retry(self, contender: Contender, trial: tuple[Way, ...], kept: Sequence[int]) -> None:
+        if kept:
+            ways = tuple(
+                t if k in kept else c for k, (t, c) in enumerate(zip(trial, contender.ways, strict=True))
+            )
+            self._try(contender, ways)
+
+    def _confirm(self, finalists: Sequence[Contender]) -> None:
+        """Run the winner once more; when it fails now, the next in the ranking takes its place."""
+        while self.best is not None and isinstance(self.bench.run(self.best.ways), Failure):
+            refused, self.best = self.best, None
+            rest = [c for c in finalists if c.ways != refused.ways]
+            self.best = min(rest, key=lambda c: c.seconds, default=None)
+            finalists = rest

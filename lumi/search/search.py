@@ -1,0 +1,275 @@
+"""From a region's e-graph to the fastest kernels: seeds, climbs, evolution, tiles, then measurement."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from lumi.egraph.graph import EGraph
+from lumi.errors import LumiError
+from lumi.field.region import Region
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule
+from lumi.search.climb import Climb
+from lumi.search.draft import InfeasibleError
+from lumi.search.evolve import evolve
+from lumi.search.explain import (
+    Explanation,
+    KernelStory,
+    Progress,
+    Report,
+    rank_correlation,
+    silent,
+)
+from lumi.search.measure import Contest
+from lumi.search.planner import Assembly, Planner
+from lumi.search.protocol import Backend
+from lumi.search.seed import CUTS, Seed, seeds
+from lumi.search.settings import Mode, Settings
+from lumi.search.space import Space
+from lumi.search.trial import Bench, Clock, Timings, Way, ways
+from lumi.search.tune import tune
+
+CLIMBED = 0.75
+"""Share of the evaluations that climbs from seeds may use; evolution has the rest."""
+
+FINALISTS = 5
+"""Local optima whose tiles are tuned, and which are measured."""
+
+DEPTH = 50_000
+"""Python frames that terms nested deeply may need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The kernels of a region, and how they were found."""
+
+    graph: KernelGraph
+    explanation: Explanation
+
+
+def search(
+    region: Region,
+    egraph: EGraph,
+    settings: Settings,
+    backend: Backend,
+    *,
+    report: Report = silent,
+    timings: Timings | None = None,
+    clock: Clock = time.perf_counter,
+) -> Found:
+    """The best kernels for a region that the settings allow to find.
+
+    `timings` carries the times of kernels from region to region.  Ctrl-C ends the search with the best
+    plan so far.  Raises `LumiError` when the region has no plan, or when every plan that was measured
+    computes it wrongly.
+    """
+    run = _Search(region, egraph, settings, backend, report, timings or Timings(), clock)
+    with _deep_recursion():
+        return run.found()
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@dataclass(slots=True)
+class _Search:
+    region: Region
+    egraph: EGraph
+    settings: Settings
+    backend: Backend
+    report: Report
+    timings: Timings
+    clock: Clock
+    planner: Planner = field(init=False)
+    bench: Bench = field(init=False)
+    optima: list[tuple[Assembly, Seed]] = field(default_factory=list)
+    curve: list[tuple[int, float]] = field(default_factory=list)
+    interrupted: bool = False
+    contest: Contest | None = None
+
+    def __post_init__(self) -> None:
+        self.planner = Planner(Space(self.region, self.egraph), self.settings, self.price)
+        self.bench = Bench(self.region, self.backend, self.settings, self.timings, self.clock)
+
+    def price(self, kernel: Kernel) -> tuple[float, Schedule]:
+        """Modelled seconds over all hints, by the best template."""
+        first: dict[str, Schedule] = {}
+        for schedule in self.backend.schedules(kernel):
+            first.setdefault(schedule.template, schedule)
+        best: tuple[float, Schedule] | None = None
+        for schedule in first.values():
+            seconds = sum(self.backend.cost(kernel, schedule, h).seconds for h in self.settings.hints)
+            if best is None or seconds < best[0]:
+                best = seconds, schedule
+        if best is None:
+            raise ValueError(f"{self.backend.name} has no schedule for a kernel")
+        return best
+
+    def found(self) -> Found:
+        """Search by the model, then measure if asked to."""
+        try:
+            self._model()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            if not self.optima:
+                raise
+        if not self.optima:
+            raise self._no_plan()
+        contest = Contest(self.planner, self.bench, self._tell_measured)
+        if self.settings.mode is Mode.MEASURE and not self.interrupted:
+            self.contest = contest
+            try:
+                contest.hold([plan for plan, _ in self.optima])
+            except KeyboardInterrupt:
+                self.interrupted = True
+            if contest.best is None and self.bench.failures and not self.interrupted:
+                raise self._all_failed()
+        return self._result(contest)
+
+    # -- by the model
+
+    def _model(self) -> None:
+        """Fill `optima`, best first."""
+        starts = self._starts()
+        if not starts or self.settings.mode is Mode.NONE:
+            self.optima = starts[:1]
+            return
+        self.optima = list(starts)
+        climbs = [(Climb(self.planner, plan), seed) for plan, seed in starts]
+        budget = int(self.settings.evaluations * CLIMBED)
+        for climb, _ in climbs:
+            self._climb(climb, budget // (2 * len(climbs)))
+        climbs.sort(key=lambda c: c[0].best.seconds)
+        limit = self.planner.evaluations + budget // 2
+        for climb, _ in climbs[:FINALISTS]:
+            self._climb(climb, limit - self.planner.evaluations)
+        self._keep([(c.best, seed) for c, seed in climbs])
+        rest = self.settings.evaluations - self.planner.evaluations
+        rng = random.Random(self.settings.seed)
+        best = evolve(self.planner, [plan for plan, _ in self.optima], rng, max(rest, 0))
+        self._keep([(best, self.optima[0][1]), *self.optima])
+        tuned = [(self._tuned(plan), seed) for plan, seed in self.optima[:FINALISTS]]
+        self._keep(tuned)
+        self._gain(self.optima[0][0], "tune")
+
+    def _starts(self) -> list[tuple[Assembly, Seed]]:
+        """The plans of all seeds, best first."""
+        planner = self.planner
+        splits = planner.space.region.axes.mask([a for a, _ in self.settings.splits])
+        names = [n for n in CUTS if n != "chunks" or splits]
+        starts: list[tuple[Assembly, Seed]] = []
+        for seed in seeds(planner.space, planner.dag, planner.aliases, splits, names):
+            try:
+                starts.append((planner.assemble(planner.draft(seed.genome)), seed))
+            except InfeasibleError:
+                continue
+        return sorted(starts, key=lambda s: s[0].seconds)
+
+    def _climb(self, climb: Climb, evaluations: int) -> None:
+        if evaluations > 0:
+            climb.run(evaluations)
+            self._gain(climb.best, "climb")
+
+    def _keep(self, plans: list[tuple[Assembly, Seed]]) -> None:
+        """Make the distinct plans the optima, best first."""
+        distinct: dict[object, tuple[Assembly, Seed]] = {}
+        for plan, seed in sorted(plans, key=lambda o: o[0].seconds):
+            distinct.setdefault(tuple(p.outs for p in plan.pieces), (plan, seed))
+        self.optima = list(distinct.values())
+
+    def _tuned(self, plan: Assembly) -> Assembly:
+        pieces = tuple(tune(self.planner, p) for p in plan.pieces)
+        return Assembly(plan.draft, pieces, sum(p.seconds for p in pieces))
+
+    def _gain(self, plan: Assembly, phase: str) -> None:
+        if not self.curve or plan.seconds < self.curve[-1][1]:
+            self.curve.append((self.planner.evaluations, plan.seconds))
+            self._tell(phase, plan.seconds, len(plan.pieces))
+
+    # -- what is told
+
+    def _tell_measured(self) -> None:
+        best = self.contest.best if self.contest else None
+        plan = best.plan if best else self.optima[0][0]
+        self._tell("measure", best.seconds if best else plan.seconds, len(plan.pieces))
+
+    def _tell(self, phase: str, best: float, kernels: int) -> None:
+        self.report(
+            Progress(
+                self.region.scope,
+                phase,
+                best,
+                kernels,
+                self.planner.evaluations,
+                self.bench.trials,
+                self.timings.hits,
+                dict(self.planner.refusals + self.bench.refusals),
+            )
+        )
+
+    def _no_plan(self) -> LumiError:
+        reasons = "; ".join(f"{n} × {r}" for r, n in self.planner.refusals.most_common())
+        return LumiError(
+            "search error",
+            f"region {self.region.scope or '(all)'} has no plan: {reasons or 'it has no seed'}",
+            hint="raise the memory limit if a temporary does not fit; otherwise report this as a bug of Lumi",
+        )
+
+    def _all_failed(self) -> LumiError:
+        lines = "\n".join(f"  {f}" for f in self.bench.failures[:8])
+        return LumiError(
+            "search error",
+            f"no plan of region {self.region.scope or '(all)'} ran and was right:\n{lines}",
+            hint="this is a bug of Lumi or of the compiler it calls: please report it with this message",
+        )
+
+    # -- the result
+
+    def _result(self, contest: Contest) -> Found:
+        best = contest.best
+        plan, seed = self.optima[0]
+        if best is None:
+            used = [w for p in plan.pieces for w in ways(p.kernel, [p.schedule])]
+        else:
+            plan, used = best.plan, list(best.ways)
+            seed = next(s for p, s in self.optima if p is plan)
+        explanation = Explanation(
+            region=self.region.scope,
+            mode=self.settings.mode.value,
+            seed=f"{seed.cut} {seed.weights}",
+            kernels=tuple(self._story(w, contest) for w in used),
+            modelled=sum(self.price(w.kernel)[0] for w in used),
+            measured=best.seconds if best else None,
+            evaluations=self.planner.evaluations,
+            trials=self.bench.trials,
+            refusals=dict(sorted((self.planner.refusals + self.bench.refusals).items())),
+            failures=tuple(self.bench.failures),
+            curve=tuple(contest.curve or self.curve),
+            correlation=rank_correlation(contest.pairs),
+            interrupted=self.interrupted,
+            saturated=self.egraph.saturated,
+            enodes=self.egraph.size,
+        )
+        return Found(self.bench.graph(used), explanation)
+
+    def _story(self, used: Way, contest: Contest) -> KernelStory:
+        cost = [self.backend.cost(used.kernel, used.schedule, h) for h in self.settings.hints]
+        return KernelStory(
+            modelled=sum(c.seconds for c in cost),
+            measured=self.bench.known(used),
+            floor=sum(c.floor for c in cost),
+            traffic=sum(c.traffic for c in cost),
+            flops=sum(c.flops for c in cost),
+            rivals=contest.rivals_of(used),
+        )

@@ -1,0 +1,133 @@
+"""Trials: graphs that were run and timed, the budget they share, and the times of single kernels.
+
+Times of kernels are kept by what the kernel is, whatever its buffers and axes are called, so that equal
+kernels of other plans and other regions need no further trial.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from lumi.field.region import Region
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule
+from lumi.llir.rename import identity
+from lumi.search.finish import finish
+from lumi.search.protocol import Backend, Failure, Reason, Timing
+from lumi.search.settings import Settings
+
+Clock = Callable[[], float]
+"""Seconds from some start."""
+
+
+class Way(NamedTuple):
+    """A kernel and its schedule: one way to compute some values.  `key` names both."""
+
+    kernel: Kernel
+    schedule: Schedule
+    key: str
+
+
+def ways(kernel: Kernel, schedules: Iterable[Schedule]) -> list[Way]:
+    """A kernel under each of some schedules."""
+    name = identity(kernel)
+    return [Way(kernel, s, f"{name} {s.template} {_name(dict(s.options))}".rstrip()) for s in schedules]
+
+
+class BudgetError(Exception):
+    """The budget for trials is used up."""
+
+
+@dataclass(slots=True)
+class Timings:
+    """What is known of kernels: seconds by key and hint, and the keys that failed.
+
+    One object serves all regions of a model.
+    """
+
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+    failed: dict[str, Failure] = field(default_factory=dict)
+    hits: int = 0
+
+
+@dataclass(slots=True)
+class Bench:
+    """Runs graphs of one region within a budget.
+
+    `failures` holds a line for each that failed.
+    """
+
+    region: Region
+    backend: Backend
+    settings: Settings
+    timings: Timings
+    clock: Clock
+    trials: int = 0
+    spent: float = 0.0
+    failures: list[str] = field(default_factory=list)
+    refusals: Counter[str] = field(default_factory=Counter)
+
+    def graph(self, used: Sequence[Way]) -> KernelGraph:
+        """The kernel graph of ways in order."""
+        outputs = frozenset(s.access.buffer for s in self.region.stores)
+        return finish([(w.kernel, w.schedule) for w in used], outputs)
+
+    def run(self, used: Sequence[Way]) -> float | Failure:
+        """Seconds of the whole graph, summed over the hints.
+
+        It counts only if its results are right at every hint.  Raises `BudgetError` when no trial is left.
+        """
+        graph, total = self.graph(used), 0.0
+        for hint in self.settings.hints:
+            result = self._trial(graph, hint)
+            if isinstance(result, Failure):
+                self._refuse(used, result)
+                return result
+            total += result.seconds
+            for one, seconds in zip(used, result.steps, strict=True):
+                key = (one.key, _name(hint))
+                self.timings.seconds[key] = min(seconds, self.timings.seconds.get(key, seconds))
+        return total
+
+    def _trial(self, graph: KernelGraph, hint: Mapping[str, int]) -> Timing | Failure:
+        if self.trials >= self.settings.trials or self.spent >= self.settings.seconds:
+            raise BudgetError
+        self.trials += 1
+        start = self.clock()
+        result = self.backend.measure(self.region, graph, hint)
+        self.spent += self.clock() - start
+        if isinstance(result, Timing) and len(result.steps) != len(graph.steps):
+            raise ValueError(f"{self.backend.name} timed {len(result.steps)} of {len(graph.steps)} kernels")
+        return result
+
+    def _refuse(self, used: Sequence[Way], failure: Failure) -> None:
+        self.refusals[failure.reason.value] += 1
+        where = ""
+        if failure.step is not None and failure.step < len(used):
+            culprit = used[failure.step]
+            self.timings.failed[culprit.key] = failure
+            where = f" in kernel {failure.step} ({culprit.schedule.template})"
+        self.failures.append(f"{failure.reason.value}{where}: {failure.detail}")
+
+    def known(self, one: Way) -> float | None:
+        """Seconds of a kernel over all hints, when each has been timed."""
+        found = [self.timings.seconds.get((one.key, _name(h))) for h in self.settings.hints]
+        times = [f for f in found if f is not None]
+        if len(times) < len(found):
+            return None
+        self.timings.hits += 1
+        return sum(times)
+
+    def is_refused(self, one: Way) -> bool:
+        """Whether a kernel has failed before."""
+        return one.key in self.timings.failed
+
+    def blame(self, one: Way) -> None:
+        """Note the kernel that a failing graph was narrowed down to."""
+        self.timings.failed[one.key] = Failure(Reason.WRONG, "the only change of a graph that failed")
+
+
+def _name(hint: Mapping[str, int]) -> str:
+    return " ".join(f"{n}={v}" for n, v in sorted(hint.items()))
