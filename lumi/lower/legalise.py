@@ -1,0 +1,247 @@
+"""Elementwise operators as terms, exactly as HLIR defines them for every dtype.
+
+Arithmetic on f16 and bf16 widens to f32, computes, and rounds once.  Arithmetic on i8 and u8 computes in
+i32 and wraps by a cast.  On bool, add is or, mul is and.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lumi.dtype import BF16, BOOL, F16, F32, I32, I64, DType
+from lumi.field.term import Const, Term
+from lumi.hlir.op import BinaryKind, Monoid, UnaryKind
+from lumi.lower.maker import EXACT, Maker, as_half
+
+OPERATORS = {
+    BinaryKind.ADD: "add",
+    BinaryKind.MUL: "mul",
+    BinaryKind.MOD: "mod",
+    BinaryKind.LESS: "lt",
+    BinaryKind.DIV: "div",
+    BinaryKind.REM: "rem",
+}
+
+
+def working(dtype: DType) -> DType:
+    """The type that arithmetic on a dtype is computed in."""
+    if dtype.is_half:
+        return F32
+    return I32 if dtype.kind in ("int", "uint") and dtype.size == 1 else dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Legaliser:
+    """Builds the terms of operators on terms of given dtypes."""
+
+    make: Maker
+
+    # -- between a dtype and the type it is computed in
+
+    def widen(self, a: Term, dtype: DType) -> Term:
+        """A term in its working type."""
+        return a if isinstance(a, Const) or working(dtype) is dtype else self.make.cast(a, working(dtype))
+
+    def narrow(self, a: Term, dtype: DType) -> Term:
+        """A term of the working type of `dtype`, rounded or wrapped to it."""
+        return a if working(dtype) is dtype else self.make.cast(a, dtype)
+
+    def _typed(self, a: Term, dtype: DType) -> Term:
+        return self.make.typed(a, working(dtype))
+
+    # -- elementwise
+
+    def unary(self, kind: UnaryKind, a: Term, dtype: DType) -> Term:
+        """A function of one float."""
+        return self.narrow(self.make.unary(kind.value, self._typed(self.widen(a, dtype), dtype)), dtype)
+
+    def binary(self, kind: BinaryKind, a: Term, b: Term, dtype: DType) -> Term:
+        """A function of two values of `dtype`."""
+        op = OPERATORS[kind]
+        x, y = self._pair(a, b, dtype)
+        if dtype is BOOL:
+            op = {"add": "or"}.get(op, "and")
+            x = self.make.unary("not", self._typed(x, dtype)) if kind is BinaryKind.LESS else x
+        made = self.make.binary(op, x, y)
+        return made if kind is BinaryKind.LESS else self.narrow(made, dtype)
+
+    def minus(self, a: Term, b: Term, dtype: DType) -> Term:
+        """a - b."""
+        return self.narrow(self.make.binary("sub", *self._pair(a, b, dtype)), dtype)
+
+    def equal(self, a: Term, b: Term, dtype: DType) -> Term:
+        """Whether two values of `dtype` are equal."""
+        return self.make.binary("eq", *self._pair(a, b, dtype))
+
+    def _pair(self, a: Term, b: Term, dtype: DType) -> tuple[Term, Term]:
+        x, y = self.widen(a, dtype), self.widen(b, dtype)
+        return (self._typed(x, dtype) if isinstance(y, Const) else x), y
+
+    def select(self, condition: Term, a: Term, b: Term, dtype: DType) -> Term:
+        """`a` where the condition holds, else `b`; a constant condition chooses here."""
+        if isinstance(condition, Const):
+            return a if condition.value else b
+        if isinstance(b, Const):
+            a = self.make.typed(a, dtype)
+        return self.make.select(condition, a, b)
+
+    def cast(self, a: Term, source: DType, target: DType) -> Term:
+        """A value of `source` as the nearest one of `target`.
+
+        Between a half and anything but f32 the value passes through f32.
+        """
+        if source is target:
+            return a
+        if isinstance(a, Const):
+            if _holds(target, a.value):
+                return a
+            a = self.make.typed(a, source)
+        if source.is_half and target is not F32:
+            a = self.make.cast(a, F32)
+        if target.is_half and source is not F32 and not source.is_half:
+            a = self.make.cast(a, F32)
+        return self.make.cast(a, target)
+
+    # -- axes
+
+    def reduce(self, kind: Monoid, axes: Sequence[str], a: Term, dtype: DType, empty: bool) -> Term:
+        """The reduction of a value of `dtype` over axes, of which one may be `empty`."""
+        body = self._typed(self.widen(a, dtype), dtype)
+        made = self.make.reduce(kind.value, axes, body)
+        if empty and kind is Monoid.MAX and working(dtype) is I32 and dtype is not I32:
+            made = self.make.binary("max", made, self.make.number(dtype.bounds[0]))
+        return self.narrow(made, dtype)
+
+    def scan(self, kind: Monoid, axes: Sequence[str], before: Term, a: Term, dtype: DType) -> Term:
+        """The reduction of a value over the points that come before."""
+        return self.narrow(self._masked(kind, axes, before, a, dtype), dtype)
+
+    def scatter(self, base: Term, axes: Sequence[str], hit: Term, update: Term, dtype: DType) -> Term:
+        """A value and the sum of the updates that hit it, rounded once."""
+        if dtype is BOOL:
+            hits = self.make.binary("and", self.make.typed(update, BOOL), hit)
+            some = self.make.cast(self.make.reduce("sum", axes, self.make.cast(hits, I32)), BOOL)
+            return self.make.binary("or", some, base)
+        total = self._masked(Monoid.SUM, axes, hit, update, dtype)
+        return self.narrow(self.make.binary("add", self.widen(base, dtype), total), dtype)
+
+    def _masked(self, kind: Monoid, axes: Sequence[str], where: Term, a: Term, dtype: DType) -> Term:
+        """The reduction of a value over the points where a condition holds, in the working type."""
+        body = self._typed(self.widen(a, dtype), dtype)
+        return self.make.reduce(kind.value, axes, self.make.select(where, body, self.identity(kind, dtype)))
+
+    def identity(self, kind: Monoid, dtype: DType) -> Term:
+        """What a reduction of `dtype` starts with, in its working type."""
+        if kind is not Monoid.MAX:
+            return self.make.number(0 if kind is Monoid.SUM else 1)
+        return self.make.number(float("-inf") if dtype.is_float else working(dtype).bounds[0])
+
+    # -- bytes
+
+    def bits(self, a: Term, dtype: DType) -> Term:
+        """The bits of a value as a nonnegative i32, or as the i32 or i64 of the same bytes."""
+        a = self.make.typed(a, dtype)
+        match dtype.size:
+            case 8:
+                return a if dtype is I64 else self.make.unary("bits.i64", a)
+            case 4:
+                return a if dtype is I32 else self.make.unary("bits.i32", a)
+            case 2:
+                return self._half_bits(a, dtype)
+            case _:
+                whole = self.make.cast(a, I32)
+                return whole if dtype.kind != "int" else self._mask(whole, 0xFF)
+
+    def from_bits(self, a: Term, dtype: DType) -> Term:
+        """The value with these bits: an i64 for eight bytes, otherwise an i32 whose low bytes count."""
+        match dtype.size:
+            case 8:
+                return a if dtype is I64 else self.make.unary("bits.f64", a)
+            case 4:
+                return a if dtype is I32 else self.make.unary("bits.f32", a)
+            case 2:
+                return self._half(a, dtype)
+            case _:
+                return self.make.cast(a, dtype)
+
+    def bitcast(self, a: Term, source: DType, target: DType) -> Term:
+        """A value read as another dtype of the same size."""
+        if source.size >= 4:
+            return self.make.unary(f"bits.{target}", self.make.typed(a, source))
+        return self.from_bits(self.bits(a, source), target)
+
+    def assemble(self, pieces: Sequence[Term], source: DType, target: DType) -> Term:
+        """One value of `target` from the bytes of several of `source`, little endian."""
+        wide = I64 if target.size == 8 else I32
+        total: Term | None = None
+        for k, piece in enumerate(pieces):
+            bits = self.bits(piece, source)
+            if wide is I64:
+                bits = self.make.cast(bits, I64)
+                if source.size == 4:
+                    bits = self._mask(bits, 0xFFFFFFFF)
+            placed = self.make.times(bits, 1 << (8 * source.size * k))
+            total = placed if total is None else self.make.binary("add", total, placed)
+        assert total is not None
+        return self.from_bits(total, target)
+
+    def piece(self, a: Term, source: DType, target: DType, place: Term) -> Term:
+        """The `place`-th value of `target` in the bytes of one of `source`, little endian."""
+        bits = self.bits(a, source)
+        amount = self.make.times(place, 8 * target.size)
+        if source.size == 8 and not isinstance(amount, Const):
+            amount = self.make.cast(amount, I64)
+        low = self.make.binary("shr", bits, amount)
+        if source.size == 8:
+            low = self.make.cast(low, I32) if target.size < 8 else low
+        if target.size < 4:
+            low = self._mask(low, (1 << (8 * target.size)) - 1)
+        return self.from_bits(low, target)
+
+    def _mask(self, a: Term, mask: int) -> Term:
+        return self.make.binary("bitand", a, self.make.number(mask))
+
+    def _half_bits(self, a: Term, dtype: DType) -> Term:
+        """The 16 bits of a half: those of its f32, whose exponent and fraction are longer."""
+        bits = self.make.unary("bits.i32", self.make.cast(a, F32))
+        if dtype is BF16:
+            return self._mask(self.make.binary("shr", bits, self.make.number(16)), 0xFFFF)
+        make, n = self.make, self.make.number
+        sign = self._mask(make.binary("shr", bits, n(16)), 0x8000)
+        size = self._mask(bits, 0x7FFFFFFF)
+        normal = make.binary("sub", make.binary("shr", size, n(13)), n(112 << 10))
+        # below 2⁻¹⁴ the half is a multiple of 2⁻²⁴
+        small = make.cast(make.binary("mul", make.unary("abs", make.cast(a, F32)), n(2.0**24)), I32)
+        special = make.binary("add", self._mask(make.binary("shr", size, n(13)), 0x3FF), n(0x7C00))
+        finite = make.select(make.binary("lt", size, n(113 << 23)), small, normal)
+        chosen = make.select(make.binary("lt", size, n(255 << 23)), finite, special)
+        return make.binary("add", sign, chosen)
+
+    def _half(self, bits: Term, dtype: DType) -> Term:
+        """The half with these 16 bits, through the f32 of the same value."""
+        make, n = self.make, self.make.number
+        if dtype is BF16:
+            return make.cast(make.unary("bits.f32", make.binary("mul", bits, n(1 << 16))), BF16)
+        low = self._mask(bits, 0x7FFF)
+        sign = make.binary("mul", self._mask(bits, 0x8000), n(1 << 16))
+        shifted = make.binary("mul", low, n(1 << 13))
+        normal = make.unary("bits.f32", make.binary("add", shifted, n(112 << 23)))
+        special = make.unary("bits.f32", make.binary("add", shifted, n(224 << 23)))
+        small = make.binary("mul", make.cast(low, F32), n(2.0**-24))
+        finite = make.select(make.binary("lt", low, n(0x400)), small, normal)
+        size = make.select(make.binary("lt", low, n(0x7C00)), finite, special)
+        whole = make.binary("add", make.unary("bits.i32", size), sign)
+        return make.cast(make.unary("bits.f32", whole), F16)
+
+
+def _holds(dtype: DType, value: float) -> bool:
+    """Whether a constant is the same number in a dtype, so that casting it there changes nothing."""
+    if dtype.is_half:
+        return as_half(value, dtype) == value
+    if dtype.is_float:
+        return float(np.float32(value)) == value
+    low, high = dtype.bounds
+    return low <= value <= high and abs(value) <= EXACT and value == value // 1

@@ -1,0 +1,154 @@
+"""Makes terms so that equal ones are one object, and every operator meets a typed operand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from lumi.dim import Extent, Monomial, Quotient
+from lumi.dtype import I32, I64, DType, round_to_bf16, widen_bf16
+from lumi.field.term import Bin, Const, Gat, In, Pos, Red, Sel, Term, Un
+
+T = TypeVar("T", In, Gat, Const, Pos, Un, Bin, Sel, Red)
+
+EXACT = 2**53
+"""Integers up to which every one is an f64, which is what a constant holds."""
+
+
+@dataclass(slots=True)
+class Maker:
+    """Terms made so far, by what they are made of.
+
+    A constant takes the type of what it meets, so where it would meet nothing it is cast to its own.
+    """
+
+    _made: dict[tuple[object, ...], Term] = field(default_factory=dict)
+
+    def _one(self, key: tuple[object, ...], term: T) -> T:
+        return self._made.setdefault((type(term), *key), term)  # type: ignore[return-value]
+
+    # -- leaves
+
+    def read(self, name: str, axes: tuple[str, ...], dtype: DType, index: Term | None = None) -> Term:
+        """The value of an access, at a data index if there is one."""
+        if index is None:
+            return self._one((name, axes, dtype), In(name, axes, dtype))
+        return self._one((name, axes, dtype, id(index)), Gat(name, axes, dtype, index))
+
+    def symbol(self, name: str) -> Term:
+        """The runtime value of a dim."""
+        return self.read(f"${name}", (), I32)
+
+    def position(self, axis: str) -> Term:
+        """The position along an axis."""
+        return self._one((axis,), Pos(axis))
+
+    def number(self, value: float) -> Const:
+        """A number without a type."""
+        return self._one((repr(float(value)),), Const(float(value)))
+
+    def const(self, value: float | int | bool, dtype: DType) -> Term:
+        """A constant of a dtype: halves are rounded; integers no f64 holds are put together from two."""
+        if dtype.is_half:
+            return self.number(as_half(float(value), dtype))
+        if dtype is I64 and abs(value) > EXACT:
+            high, low = divmod(int(value), 2**32)
+            upper = self.binary("mul", self.cast(self.number(high), I64), self.number(2**32))
+            return self.binary("add", upper, self.number(low))
+        return self.number(float(value))
+
+    # -- operators
+
+    def unary(self, op: str, a: Term) -> Term:
+        """`op` of a typed term."""
+        return self._one((op, id(a)), Un(op, a))
+
+    def binary(self, op: str, a: Term, b: Term) -> Term:
+        """`op` of two terms of one type, of which one may be a number."""
+        return self._one((op, id(a), id(b)), Bin(op, a, b))
+
+    def select(self, condition: Term, a: Term, b: Term) -> Term:
+        """`a` where the condition holds, else `b`."""
+        return self._one((id(condition), id(a), id(b)), Sel(condition, a, b))
+
+    def reduce(self, op: str, axes: Sequence[str], body: Term) -> Term:
+        """The reduction of a typed term; the term itself over no axes."""
+        return self._one((op, tuple(axes), id(body)), Red(op, tuple(axes), body)) if axes else body
+
+    def cast(self, a: Term, dtype: DType) -> Term:
+        """A term converted to a dtype."""
+        return self.unary(f"cast.{dtype}", a)
+
+    def typed(self, a: Term, dtype: DType) -> Term:
+        """A term of this dtype that has it even by itself."""
+        return self.cast(a, dtype) if isinstance(a, Const) else a
+
+    def both(self, conditions: Sequence[Term]) -> Term | None:
+        """The conjunction of conditions; None for none."""
+        total: Term | None = None
+        for each in conditions:
+            total = each if total is None else self.binary("and", total, each)
+        return total
+
+    # -- index arithmetic, in i32
+
+    def plus(self, a: Term, b: Term) -> Term:
+        """a + b; numbers are added here."""
+        if isinstance(a, Const) and isinstance(b, Const):
+            return self.number(a.value + b.value)
+        if isinstance(a, Const):
+            a, b = b, a
+        return a if b == Const(0.0) else self.binary("add", a, b)
+
+    def times(self, a: Term, factor: int) -> Term:
+        """a · factor."""
+        if isinstance(a, Const):
+            return self.number(a.value * factor)
+        return a if factor == 1 else self.binary("mul", a, self.number(factor))
+
+    def quotient(self, a: Term, divisor: int, starts: bool) -> Term:
+        """⌊a / divisor⌋; `starts` says that a is not negative, where truncation does."""
+        if isinstance(a, Const):
+            return self.number(a.value // divisor)
+        n = self.number(divisor)
+        if not starts:
+            a = self.binary("sub", a, self.binary("mod", a, n))
+        return self.binary("div", a, n)
+
+    def remainder(self, a: Term, divisor: int) -> Term:
+        """a mod divisor, which is not negative."""
+        if isinstance(a, Const):
+            return self.number(a.value % divisor)
+        return self.binary("mod", a, self.number(divisor))
+
+    def extent(self, extent: Extent) -> Term:
+        """The runtime value of a dim expression."""
+        if isinstance(extent, int):
+            return self.number(extent)
+        total: Term = self.number(0)
+        for monomial, coefficient in extent.terms:
+            total = self.plus(total, self.times(self._monomial(monomial), coefficient))
+        return total
+
+    def _monomial(self, monomial: Monomial) -> Term:
+        product: Term | None = None
+        for atom in monomial:
+            if isinstance(atom, str):
+                factor = self.symbol(atom)
+            elif isinstance(atom, Quotient):
+                factor = self.quotient(self.extent(atom.value), atom.divisor, starts=False)
+            else:
+                factor = self.remainder(self.extent(atom.value), atom.divisor)
+            product = factor if product is None else self.binary("mul", product, factor)
+        return self.number(1) if product is None else product
+
+
+def as_half(value: float, dtype: DType) -> float:
+    """A number as a half type holds it."""
+    single = np.asarray(value, np.float32)
+    if dtype.name == "bf16":
+        return float(widen_bf16(round_to_bf16(single)))
+    return float(single.astype(np.float16))
