@@ -1,0 +1,53 @@
+"""`lumi compile`: a model becomes a plan file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from lumi.cli import compiling
+from lumi.cli.output import Outcome, Output
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="a .lumi file")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="PLAN", help="the plan file (default: the file's name)"
+    )
+    parser.add_argument(
+        "--until", choices=compiling.STAGES, default="plan", help="stop after this stage, write no plan"
+    )
+    parser.add_argument(
+        "--show", action="append", default=[], choices=compiling.STAGES, help="also print what a stage made"
+    )
+    compiling.arguments(parser)
+
+
+def execute(options: argparse.Namespace, output: Output) -> Outcome:
+    """Compile, print the stages asked for, write the plan."""
+    work = compiling.compiled(options.file, options, output, options.until)
+    shown = {stage: compiling.text(work, stage) for stage in options.show}
+    for text in shown.values():
+        output.say(text, end="")
+    counts = work.counts()
+    seconds = {stage.value: s for stage, s in work.seconds.items()}
+    report: dict[str, Any] = {"plan": None, **counts, "seconds": seconds}
+    if work.plan is not None:
+        from lumi.plan.file import SUFFIX, save
+
+        path = options.output or Path(f"{options.file.stem}{SUFFIX}")
+        save(work.plan, path)
+        report["plan"] = str(path)
+        output.note(_summary(str(path), counts))
+    if shown:
+        report["show"] = shown
+    return Outcome(report)
+
+
+def _summary(path: str, counts: dict[str, int | float]) -> str:
+    return (
+        f"{path}: {counts['kernels']} kernels, {counts['launches']} launches, {counts['regions']} regions, "
+        f"{counts['enodes']} e-nodes, {counts['trials']} trials, {counts['total_s']:.1f} s"
+    )

@@ -1,0 +1,163 @@
+"""The options of every command that compiles a model, and the compilation they ask for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lumi.cli import options as shared
+from lumi.cli.output import Output
+from lumi.cli.progress import Display
+from lumi.errors import LumiError
+
+if TYPE_CHECKING:
+    from lumi.compiler import Compilation, Options
+    from lumi.search.settings import Settings
+
+STAGES = ("forms", "hlir", "fields", "egraph", "kernels", "plan")
+_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    _add_model_options(parser.add_argument_group("the model"))
+    _add_search_options(parser.add_argument_group("the search"))
+
+
+def _add_model_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--model", metavar="NAME", help="which defmodel of the file, when it has several")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        type=shared.pair("KEY=VALUE"),
+        metavar="KEY=VALUE",
+        help="a keyword of the model: layers=2",
+    )
+    add("--config", action="append", default=[], type=Path, metavar="FILE", help="keywords as a JSON object")
+    add(
+        "--weights",
+        type=Path,
+        metavar="PATH",
+        help="the checkpoint to compile for: its configuration, its formats",
+    )
+    packing = group.add_mutually_exclusive_group()
+    packing.add_argument(
+        "--packed", action="store_true", help="keep quantised weights packed, unpack them in the kernels"
+    )
+    packing.add_argument(
+        "--dequantised", action="store_true", help="dequantise weights when they are loaded (default)"
+    )
+    add(
+        "--bind",
+        action="append",
+        default=[],
+        type=shared.pair("DIM=INTEGER"),
+        metavar="DIM=N",
+        help="fix a dim",
+    )
+    add("--device", metavar="NAME", help="what to compile for (default: LUMI_DEVICE, else cpu)")
+
+
+def _add_search_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--search",
+        choices=["none", "model", "measure"],
+        default="model",
+        help="the first plan that works, the best by the model (default), or the fastest measured",
+    )
+    add("--seed", type=_count, metavar="N", help="seed of the search (default 0)")
+    add("--search-time", type=_seconds, metavar="TIME", help="the longest time to measure a region: 60s, 2m")
+    add("--search-trials", type=_count, metavar="N", help="the most candidates to measure a region")
+    add(
+        "--search-evaluations",
+        type=_count,
+        metavar="N",
+        help="the most candidates the model compares a region",
+    )
+    families = group.add_mutually_exclusive_group()
+    families.add_argument("--exact", action="store_true", help="only rewrites that keep every rounding")
+    families.add_argument("--fast-math", action="store_true", help="also rewrites that may lose accuracy")
+
+
+def compiled(
+    path: Path, options: argparse.Namespace, output: Output, until: str, display: Display | None = None
+) -> Compilation:
+    """Compile the file as far as `until`, with warnings on standard error."""
+    from lumi.compiler import Stage, compile_model
+
+    source = shared.read_source(path)
+    with display or Display() as shown:
+        work = compile_model(source, _options(options, shown), Stage(until))
+    for warning in work.module.warnings if work.module else ():
+        output.note(warning.render())
+    return work
+
+
+def _options(options: argparse.Namespace, display: Display) -> Options:
+    from lumi.compiler import Options
+
+    return Options(
+        model=options.model,
+        config=shared.settings(options.settings, options.config),
+        weights=options.weights,
+        packed=options.packed,
+        bind=shared.dims(options.bind),
+        families=_families(options),
+        settings=_settings(options),
+        target=options.device or os.environ.get("LUMI_DEVICE") or "cpu",
+        progress=display.stage,
+        report=display.search,
+    )
+
+
+def _families(options: argparse.Namespace) -> tuple[str, ...]:
+    if options.exact:
+        return ("exact",)
+    return ("exact", "relaxed", "fast-math") if options.fast_math else ("exact", "relaxed")
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    from lumi.search.settings import Mode, Settings
+
+    chosen = {
+        "seed": options.seed,
+        "seconds": options.search_time,
+        "trials": options.search_trials,
+        "evaluations": options.search_evaluations,
+    }
+    given = {name: value for name, value in chosen.items() if value is not None}
+    return replace(Settings(mode=Mode(options.search)), **given)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no count")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 60s, 2m or 500ms")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def text(work: Compilation, stage: str) -> str:
+    """What a stage made.  Raises a usage error when the compilation stopped before it."""
+    from lumi import inspect
+    from lumi.compiler import Stage
+
+    if Stage(stage) not in work.seconds:
+        last = list(work.seconds)[-1].value
+        raise LumiError(
+            "usage error", f"nothing is there to show of {stage}: the compilation ends after {last}"
+        )
+    return inspect.show(work, Stage(stage))

@@ -1,0 +1,78 @@
+"""What is seen of a compilation while it runs: a line a stage on standard error, if that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lumi.compiler import Progress
+    from lumi.search import explain
+
+
+class Display:
+    """Shows progress; silent when standard error is no terminal or `rich` is missing."""
+
+    def __init__(self) -> None:
+        self._bars: Any = _bars() if sys.stderr.isatty() else None
+        self._tasks: dict[str, Any] = {}
+        self._stage = ""
+
+    def __enter__(self) -> Display:
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def stage(self, event: Progress) -> None:
+        """A step of the pipeline begins."""
+        if self._bars is None:
+            return
+        name = event.stage.value
+        if name != self._stage:
+            self._finish()
+            self._stage = name
+            self._tasks[name] = self._bars.add_task(name, total=event.total, detail="")
+        self._bars.update(self._tasks[name], completed=event.done, total=event.total, detail=event.what)
+
+    def search(self, event: explain.Progress) -> None:
+        """The search of a region has gained or tried something."""
+        if self._bars is None or self._stage not in self._tasks:
+            return
+        counts = f"{event.evaluations} compared" + (f", {event.trials} measured" if event.trials else "")
+        refused = sum(event.refusals.values())
+        more = f", {refused} refused" if refused else ""
+        detail = f"{event.region} {event.phase}: {_time(event.best)}, {event.kernels} kernels; {counts}{more}"
+        self._bars.update(self._tasks[self._stage], detail=detail)
+
+    def _finish(self) -> None:
+        if self._stage in self._tasks:
+            task = self._tasks[self._stage]
+            total = next(t.total for t in self._bars.tasks if t.id == task)
+            self._bars.update(task, completed=total, detail="")
+
+
+def _bars() -> Any:
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    except ImportError:
+        return None
+    columns = (
+        TextColumn("{task.description:8}"),
+        BarColumn(bar_width=16),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[detail]}"),
+    )
+    return Progress(*columns, console=Console(stderr=True), refresh_per_second=8)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

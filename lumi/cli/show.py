@@ -1,0 +1,69 @@
+"""`lumi show`: what is inside a model, stage by stage, or inside a plan."""
+
+from __future__ import annotations
+
+import argparse
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lumi.cli import compiling
+from lumi.cli.output import Outcome, Output
+from lumi.errors import LumiError
+
+if TYPE_CHECKING:
+    from lumi.plan.plan import Plan
+
+_SOURCE = ("source", "plan")  # the code of the kernels, and the stage that makes it
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="a .lumi file, or a plan")
+    parser.add_argument(
+        "--show",
+        "--until",
+        action="append",
+        choices=(*compiling.STAGES, _SOURCE[0]),
+        help="a stage, also several (default: hlir of a model, plan of a plan); source: the kernels' code",
+    )
+    compiling.arguments(parser)
+
+
+def execute(options: argparse.Namespace, output: Output) -> Outcome:
+    """Print the stages asked for."""
+    is_plan = zipfile.is_zipfile(options.file)
+    stages = options.show or (["plan"] if is_plan else ["hlir"])
+    shown = _of_plan(options.file, stages) if is_plan else _of_model(options, output, stages)
+    for text in shown.values():
+        output.say(text, end="")
+    return Outcome({"file": str(options.file), "show": shown})
+
+
+def _of_model(options: argparse.Namespace, output: Output, stages: Sequence[str]) -> dict[str, str]:
+    reached = max((_SOURCE[1] if s == _SOURCE[0] else s for s in stages), key=compiling.STAGES.index)
+    work = compiling.compiled(options.file, options, output, reached)
+    return {s: _sources(work.plan) if s == _SOURCE[0] else compiling.text(work, s) for s in stages}
+
+
+def _of_plan(path: Path, stages: Sequence[str]) -> dict[str, str]:
+    from lumi.plan import file, text
+
+    makers = {"plan": text.show, "kernels": _kernels, _SOURCE[0]: _sources}
+    for stage in stages:
+        if stage not in makers:
+            raise LumiError("plan error", f"a plan holds no {stage}", hint=f"it has {', '.join(makers)}")
+    plan = file.load(path)
+    return {stage: makers[stage](plan) for stage in stages}
+
+
+def _kernels(plan: Plan | None) -> str:
+    from lumi.llir import text
+
+    kernels = plan.kernels if plan else ()
+    return "\n".join(f";;; {k.name}: {k.schedule.template}\n{text.show(k.kernel).strip()}\n" for k in kernels)
+
+
+def _sources(plan: Plan | None) -> str:
+    return "\n".join(f"// {k.name}\n{k.source.strip()}\n" for k in (plan.kernels if plan else ()))
