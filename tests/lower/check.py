@@ -1,0 +1,78 @@
+"""Lowers a graph, evaluates its regions, and compares them with the reference of HLIR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from lumi import dim
+from lumi.errors import Source
+from lumi.field.evaluate import evaluate_regions
+from lumi.field.region import Region
+from lumi.field.text import parse, show
+from lumi.hlir import reference
+from lumi.hlir.graph import Graph, Node
+from lumi.hlir.op import Input, Param, State
+from lumi.lower.lower import lower
+from lumi.lower.order import results
+
+Arrays = dict[str, np.ndarray]
+
+
+def check(
+    graph: Graph,
+    arrays: Mapping[str, np.ndarray],
+    dims: Mapping[str, int] | None = None,
+    *,
+    wide: bool = True,
+    tolerance: float = 1e-10,
+) -> list[Region]:
+    """The regions of a graph, after their values have been compared with the reference's.
+
+    Floats may differ by `tolerance` times the largest finite magnitude; everything else not at all.
+    """
+    dims = dict(dims or {})
+    want = reference.evaluate(graph, arrays, dims, wide=wide)
+    regions = lower(graph)
+    held = memory(graph, arrays, dims)
+    evaluate_regions(regions, held, dims, wide=wide)
+    found = results(graph)
+    for name, node in graph.outputs.items():
+        same(held[found.outputs[name]], want[name], node, tolerance)
+    for key, node in graph.updates.items():
+        same(held[found.updates[key]], want[key], node, tolerance)
+    for region in regions:
+        assert parse(Source("region", show(region))) == region
+    return regions
+
+
+def memory(graph: Graph, arrays: Mapping[str, np.ndarray], dims: Mapping[str, int]) -> Arrays:
+    """The buffers of a call: copies of what is given, zeros for other states, params at their `init`."""
+    held: Arrays = {}
+    for node in graph.nodes:
+        shape = tuple(dim.value(z, dims) for z in node.shape)
+        match node.op:
+            case Input(name) | State(name) if name in arrays:
+                held[name] = np.array(arrays[name]).reshape(shape)
+            case Param(key, init):
+                held[key] = np.array(arrays[key]) if key in arrays else np.full(shape, init or 0.0)
+            case State(key):
+                held[key] = np.zeros(shape, node.dtype.numpy)
+            case _:
+                pass
+    return held
+
+
+def same(got: np.ndarray, want: np.ndarray, node: Node, tolerance: float) -> None:
+    """Fail unless two arrays of a node's values agree."""
+    assert got.size == want.size, (got.shape, want.shape)
+    if not node.dtype.is_float:
+        np.testing.assert_array_equal(got.reshape(want.shape), want)
+        return
+    if got.dtype == np.uint16:
+        got = (got.astype(np.uint32) << 16).view(np.float32)
+    x, y = (np.asarray(v, np.float64).reshape(want.shape) for v in (got, want))
+    finite = np.isfinite(y)
+    scale = np.abs(y[finite]).max() if finite.any() else 1.0
+    np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * max(float(scale), 1e-300))
