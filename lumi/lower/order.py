@@ -190,20 +190,19 @@ class _Attempt:
         for node in self.graph.nodes:
             if self._computed(node):
                 yield Task(node)
-        kept: dict[int, Node] = {}
-        for key, node in self.graph.updates.items():
-            in_place = node.id in self.written and buffer_name(node, self.written) == key
-            if not in_place and not self._computed(node):
-                kept[node.id] = node
-        last = {node.id for node in self.graph.updates.values()}
-        for node in self.graph.outputs.values():
-            if not (node.id in self.written and node.id in last):
-                kept[node.id] = node
-        for node in kept.values():
-            if isinstance(node.op, (Input, Param, State)):
-                continue
-            if node.id in self.written or not self._computed(node):
+        for node in self._kept():
+            if not isinstance(node.op, (Input, Param, State)):
                 yield Task(node, copy=True)
+
+    def _kept(self) -> list[Node]:
+        """Results that need memory which computing the tasks does not give them."""
+        last = {node.id for node in self.graph.updates.values()}
+        kept = [n for n in self.graph.outputs.values() if n.id not in self.written or n.id not in last]
+        for key, node in self.graph.updates.items():
+            if node.id not in self.written or buffer_name(node, self.written) != key:
+                kept.append(node)
+        needs = {n.id: n for n in kept if n.id in self.written or not self._computed(n)}
+        return list(needs.values())
 
     def _computed(self, node: Node) -> bool:
         return not (node.is_leaf or isinstance(node.op, View) or node.id in self.free)
