@@ -102,10 +102,10 @@ class Draft:
 
     def _stored(self, number: int, body: int) -> int:
         """A read of a stored class: of its own buffer, or of one that holds the same under other axes."""
-        dag, axes = self.dag, self.space.region.axes
-        names = axes.names(dag.free[body])
-        dtype = self.space.dtype(number)
-        if number in self.space.outputs:
+        dag, space = self.dag, self.space
+        names = space.names(dag.free[body])
+        dtype = space.dtype(number)
+        if number in space.outputs:
             return dag.stored(number, names, dag.free[body], dtype)
         key, order = self.aliases.of(body)
         owner = self.owners.setdefault(key, (number, order))
@@ -113,7 +113,7 @@ class Draft:
             return dag.stored(number, names, dag.free[body], dtype)
         self.aliased |= {number, owner[0]}
         renamed = dict(zip(owner[1], order, strict=True))
-        own = axes.names(dag.free[self.bodies[owner[0]]])
+        own = space.names(dag.free[self.bodies[owner[0]]])
         return dag.stored(owner[0], tuple(renamed[a] for a in own), dag.free[body], dtype)
 
     def body(self, number: int) -> int:

@@ -6,7 +6,7 @@ domain that do not wait for each other share a loop; a reference to a finished o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -17,7 +17,6 @@ from lumi.field.index import of_axis
 from lumi.llir.kernel import (
     Carry,
     Dot,
-    Kernel,
     Load,
     Loop,
     Map,
@@ -63,45 +62,34 @@ class Scope:
 
 
 class Former:
-    """One kernel in the making.  `outs` are the classes it stores and their values."""
+    """One kernel in the making.
+
+    `outs` are the classes it stores and their values, `resident` the axes held whole (a mask).
+    """
 
     def __init__(
-        self,
-        space: Space,
-        dag: Dag,
-        outs: Sequence[tuple[int, int]],
-        sizes: Mapping[str, int],
-        tiles: Mapping[str, int],
+        self, space: Space, dag: Dag, outs: Sequence[tuple[int, int]], layout: Layout, resident: int
     ) -> None:
         self.space, self.dag, self.axes, self.outs = space, dag, space.region.axes, tuple(outs)
-        self.layout = Layout(dag, self.axes, [v for _, v in outs], sizes, tiles)
+        self.layout, self.resident = layout, resident
         self.scopes: list[Scope] = [Scope(0, tuple(v for _, v in outs))]
         self.variables = 0
         self.busy: set[int] = set()
         self.updating: set[int] = set()
-        self.order = {a: k for k, a in enumerate(self.layout.accumulators)}
+        self.order = {a: k for k, a in enumerate(layout.accumulators)}
         self.ranks: dict[int, int] = {}
 
-    def kernel(self) -> Kernel:
-        """The finished kernel.  Raises `InfeasibleError` when the values do not fit one kernel."""
-        layout, free = self.layout, self.dag.free
-        top = self.scopes[0]
+    def body(self) -> tuple[Statement, ...]:
+        """The tile program.  Raises `InfeasibleError` when the values do not fit one kernel."""
+        top, free = self.scopes[0], self.dag.free
         for number, value in self.outs:
-            if not free[value] & layout.sequential:
+            if not free[value] & self.layout.sequential:
                 self._store(number, value)
         for number, value in self.outs:
-            inner = free[value] & layout.sequential
+            inner = free[value] & self.layout.sequential
             if inner:
                 self._sequential(top, number, value, inner)
-        names = self.axes.names
-        used = layout.grid | layout.reduced | layout.chunks
-        return Kernel(
-            axes={n: self.axes[n].extent for n in names(used)},
-            grid=names(layout.grid),
-            resident=names(layout.resident),
-            tiles={n: layout.tiles[n] for n in names(used & ~layout.resident)},
-            body=tuple(top.statements),
-        )
+        return tuple(top.statements)
 
     def _sequential(self, top: Scope, number: int, value: int, inner: int) -> None:
         """A store inside loops over axes that other values reduce."""
@@ -109,13 +97,13 @@ class Former:
         self.scopes = scopes
         self._store(number, value)
         for outer, scope in zip(reversed(scopes[:-1]), reversed(scopes[1:]), strict=True):
-            loop = Loop(self.axes.names(scope.axes), None, (), (), tuple(scope.statements))
+            loop = Loop(self.space.names(scope.axes), None, (), (), tuple(scope.statements))
             outer.statements.append(loop)
         self.scopes = [top]
 
     def _store(self, number: int, value: int) -> None:
         operand = self.value(value, self.space.dtype(number))
-        axes = self.axes.names(self.dag.free[value])
+        axes = self.space.names(self.dag.free[value])
         for access in self.space.outputs.get(number) or (self._temporary(number, axes),):
             self.scopes[-1].statements.append(Store(access, operand, axes))
 
@@ -148,7 +136,7 @@ class Former:
         return operand
 
     def _compute(self, made: values.Value, number: int, dtype: DType) -> Operand:
-        axes = self.axes.names(self.dag.free[number])
+        axes = self.space.names(self.dag.free[number])
         match made:
             case values.Read(name, data):
                 access, index = (
@@ -161,7 +149,7 @@ class Former:
             case values.Dimension(dim):
                 return self._emit(Symbol(self._fresh(), dim))
             case values.Position(axis):
-                return self._emit(Position(self._fresh(), self.axes.names(axis)[0]))
+                return self._emit(Position(self._fresh(), self.space.names(axis)[0]))
             case values.Apply(op, args):
                 return self._emit(self._map(op, args, axes, dtype))
             case values.Final(accumulator):
@@ -200,7 +188,7 @@ class Former:
 
     def _is_open(self, free: int) -> bool:
         """Whether every axis is a grid axis, held whole, or the axis of an enclosing loop."""
-        opened = self.layout.grid | self.layout.resident
+        opened = self.layout.grid | self.resident
         for scope in self.scopes:
             opened |= scope.axes
         return not free & AXES & ~opened
@@ -209,7 +197,7 @@ class Former:
 
     def _final(self, accumulator: int) -> Operand:
         made = self.dag.table[accumulator]
-        if not self.dag.domains[made.domain].axes & ~self.layout.resident:
+        if not self.dag.domains[made.domain].axes & ~self.resident:
             return self._partial(accumulator)
         scope = self.scopes[-1]
         if accumulator not in scope.finals:
@@ -223,7 +211,7 @@ class Former:
         made = self.dag.table[accumulator]
         over = self.dag.domains[made.domain].axes
         step, free = self.dag.values[made.step], self.dag.free
-        axes, names = self.axes.names(free[made.step] & ~over), self.axes.names(over)
+        axes, names = self.space.names(free[made.step] & ~over), self.space.names(over)
         dtype = self._dtype(accumulator)
         match step:
             case values.Apply("mul", (a, b)) if (
@@ -256,13 +244,15 @@ class Former:
         self.scopes = [*self.scopes, scope]
         for member in group:
             self._update(member, scope)
-        kept = guards(self.dag, self.axes, [g for g in domain.guards if self._is_open(self.dag.free[g])])
+        kept = guards(
+            self.dag, self.space.names, [g for g in domain.guards if self._is_open(self.dag.free[g])]
+        )
         self.scopes = self.scopes[:-1]
         carries = tuple(self._carry(member, scope) for member in group)
         outer.finals.update(zip(group, (c.final for c in carries), strict=True))
-        chunk = self.axes.names(domain.chunk)[0] if domain.chunk else None
+        chunk = self.space.names(domain.chunk)[0] if domain.chunk else None
         outer.statements.append(
-            Loop(self.axes.names(domain.axes), chunk, kept, carries, tuple(scope.statements))
+            Loop(self.space.names(domain.axes), chunk, kept, carries, tuple(scope.statements))
         )
         self.busy.difference_update(group)
 
@@ -330,7 +320,7 @@ class Former:
 
     def _carry(self, accumulator: int, scope: Scope) -> Carry:
         made = self.dag.table[accumulator]
-        axes = self.axes.names(self.dag.around[accumulator])
+        axes = self.space.names(self.dag.around[accumulator])
         before, after = scope.previous[accumulator], scope.running[accumulator]
         return Carry(made.op, before, after, self._fresh(), axes, self._dtype(accumulator))
 
@@ -357,7 +347,7 @@ class Former:
         outside = self.scopes
         self.scopes = outside[: outside.index(scope) + 1]
         made, dtype = self.dag.table[accumulator], self._dtype(accumulator)
-        axes, current = self.axes.names(self.dag.around[accumulator]), scope.previous[accumulator]
+        axes, current = self.space.names(self.dag.around[accumulator]), scope.previous[accumulator]
         for part, op in ((made.rho, "add" if made.op == "max" else "mul"), (made.tau, "add")):
             if part is None:
                 continue

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from lumi.dtype import I32
-from lumi.field.axis import AxisTable
 from lumi.field.term import Bin, Const, In, Pos, Sel, Term, Un
 from lumi.field.traverse import free_axes
 from lumi.llir.interval import Interval, may_hold
 from lumi.search.dag import Apply, Dag, Dimension, Number, Position
 
+Names = Callable[[int], tuple[str, ...]]
+"""The axes of a mask."""
 
-def guards(dag: Dag, axes: AxisTable, predicates: Iterable[int]) -> tuple[Term, ...]:
+
+def guards(dag: Dag, names: Names, predicates: Iterable[int]) -> tuple[Term, ...]:
     """The conjuncts of the predicates that depend on positions and dims alone.
 
     A guard only allows to skip a tile, so one that depends on data may be left out.
@@ -27,22 +29,22 @@ def guards(dag: Dag, axes: AxisTable, predicates: Iterable[int]) -> tuple[Term, 
             case Apply("and", (a, b)):
                 stack += [a, b]
             case _:
-                term = _term(dag, axes, number)
+                term = _term(dag, names, number)
                 if term is not None:
                     found[number] = term
     return tuple(found.values())
 
 
-def _term(dag: Dag, axes: AxisTable, number: int) -> Term | None:
+def _term(dag: Dag, names: Names, number: int) -> Term | None:
     match dag.values[number]:
         case Number(value):
             return Const(value)
         case Position(axis):
-            return Pos(axes.names(axis)[0])
+            return Pos(names(axis)[0])
         case Dimension(dim):
             return In(f"${dim}", (), I32)
         case Apply(op, args):
-            parts = [_term(dag, axes, a) for a in args]
+            parts = [_term(dag, names, a) for a in args]
             return _apply(op, [p for p in parts if p is not None]) if None not in parts else None
         case _:
             return None

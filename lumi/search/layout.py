@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lumi.field.axis import AxisTable
 from lumi.search.dag import AXES, Dag, Final, Previous, Running, bits
+from lumi.search.space import Space
 
 LONGEST_RESIDENT = 128
 """Positions of a reduced axis that a tile holds whole unless the search says otherwise."""
@@ -21,21 +21,15 @@ SHORTEST_TILED = 16
 
 
 class Layout:
-    """The axes of the kernel that computes `outs`, as masks, and the tile size of each.
+    """The axes of the kernel that computes `outs`, as masks.
 
-    `accumulators` are all it needs, in the order they are met.  `sizes` are the extents to choose default
-    tiles for; `tiles` overrides them.
+    `accumulators` are all it needs, in the order they are met; `reduced` their axes, `chunks` the chunk
+    axes of their domains.  Axes that a result varies over span the grid, unless another value reduces
+    them: those are `sequential`.
     """
 
-    def __init__(
-        self,
-        dag: Dag,
-        axes: AxisTable,
-        outs: Sequence[int],
-        sizes: Mapping[str, int],
-        tiles: Mapping[str, int],
-    ) -> None:
-        self.dag, self.axes = dag, axes
+    def __init__(self, dag: Dag, space: Space, outs: Sequence[int]) -> None:
+        self.dag, self.axes, self.names = dag, space.region.axes, space.names
         self.accumulators, self.stepwise = _accumulators(dag, outs)
         domains = [dag.domains[dag.table[a].domain] for a in self.accumulators]
         self.reduced = self.chunks = free = 0
@@ -46,12 +40,14 @@ class Layout:
             free |= dag.free[out] & AXES
         self.grid = free & ~self.reduced
         self.sequential = free & self.reduced
-        self.tiles = self._tiles(sizes, tiles)
-        self.resident = self._resident(sizes)
+        self.used = free | self.reduced | self.chunks
 
-    def _tiles(self, sizes: Mapping[str, int], given: Mapping[str, int]) -> dict[str, int]:
-        """A tile size for every axis.  A chunk's range depends on its number: one chunk at a time."""
-        names = self.axes.names
+    def tiles(self, sizes: Mapping[str, int], given: Mapping[str, int]) -> dict[str, int]:
+        """A tile size for every axis: `given`, or one that suits its extent in `sizes`.
+
+        A chunk's range depends on its number: one chunk at a time.
+        """
+        names = self.names
         tiles = dict.fromkeys(names(self.grid), 1)
         wide = [a for a in names(self.grid & ~self.chunks) if sizes[a] >= SHORTEST_TILED]
         for place, axis in enumerate(reversed(wide[-len(WIDEST_TILE) :])):
@@ -61,15 +57,15 @@ class Layout:
         tiles |= {a: t for a, t in given.items() if a in tiles}
         return {a: max(t, 1) for a, t in (tiles | dict.fromkeys(names(self.chunks), 1)).items()}
 
-    def _resident(self, sizes: Mapping[str, int]) -> int:
+    def resident(self, sizes: Mapping[str, int], tiles: Mapping[str, int]) -> int:
         """Reduced axes held whole: of known extent, one tile long, and reduced in one step.
 
         A domain is wholly resident or not at all.
         """
         resident = 0
         for bit in bits(self.reduced & ~self.sequential):
-            (name,) = self.axes.names(bit)
-            fits = not self.axes[name].is_symbolic and self.tiles[name] >= sizes[name]
+            (name,) = self.names(bit)
+            fits = not self.axes[name].is_symbolic and tiles[name] >= sizes[name]
             if fits and all(self._is_plain(a) for a in self.accumulators if self._over(a) & bit):
                 resident |= bit
         while True:

@@ -34,18 +34,20 @@ def _peak(body: tuple[Statement, ...], kept: frozenset[str], count: Count) -> fl
     for place, statement in enumerate(body):
         for name in _uses(statement):
             last[name] = place
-    alive, peak, mine = 0.0, 0.0, dict[str, float]()
+    alive = peak = 0.0
+    dying: dict[int, float] = {}
     for place, statement in enumerate(body):
         if isinstance(statement, Loop):
             carried = sum(_carry_size(c, count) for c in statement.carries)
             inner = _peak(statement.body, frozenset(c.next for c in statement.carries), count)
             peak = max(peak, alive + carried + inner)
         for name, size in _defines(statement, count):
-            mine[name] = size
             alive += size
+            if name not in kept:
+                end = max(last.get(name, place), place)
+                dying[end] = dying.get(end, 0.0) + size
         peak = max(peak, alive)
-        for name in [n for n in mine if last.get(n, -1) <= place and n not in kept]:
-            alive -= mine.pop(name)
+        alive -= dying.pop(place, 0.0)
     return peak
 
 

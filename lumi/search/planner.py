@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lumi import dim
-from lumi.llir.kernel import Kernel, Schedule
+from lumi.llir.kernel import Kernel, Schedule, Statement
 from lumi.search.alias import Aliases
 from lumi.search.dag import AXES, Dag
 from lumi.search.draft import Draft, InfeasibleError
 from lumi.search.former import Former
+from lumi.search.layout import Layout
 from lumi.search.settings import Settings
 from lumi.search.space import Genome, Space
 
@@ -56,6 +56,8 @@ class Planner:
         hint: Mapping[str, int] = {n: max(h[n] for h in settings.hints) for n in settings.hints[0]}
         self.sizes = {a.name: dim.value(a.extent, hint) for a in axes}
         self.most = {a.name: dim.value(a.extent, largest) for a in axes}
+        self._layouts: dict[Outs, Layout] = {}
+        self._bodies: dict[tuple[Outs, int], tuple[Statement, ...] | None] = {}
         self._pieces: dict[tuple[Outs, tuple[tuple[str, int], ...]], Piece | None] = {}
 
     def draft(self, genome: Genome) -> Draft:
@@ -69,10 +71,10 @@ class Planner:
             stored = self._live(draft)
             groups = _Groups(self, draft, stored)
             groups.merge()
-            pieces = groups.ordered()
         except InfeasibleError as error:
             self.refusals[str(error)] += 1
             raise
+        pieces = groups.ordered()
         return Assembly(draft, pieces, sum(p.seconds for p in pieces))
 
     def _live(self, draft: Draft) -> dict[int, frozenset[int]]:
@@ -103,7 +105,7 @@ class Planner:
         if free & ~AXES:
             raise InfeasibleError("a running value would be stored")
         if number not in self.space.outputs:
-            elements = math.prod(self.most[a] for a in self.space.region.axes.names(free))
+            elements = math.prod(self.most[a] for a in self.space.names(free))
             if elements * self.space.storage(number).size > self.settings.memory:
                 raise InfeasibleError("a temporary does not fit memory")
 
@@ -117,14 +119,49 @@ class Planner:
             raise InfeasibleError("values do not fit one kernel")
         return piece
 
-    def _form(self, outs: Outs, tiles: Mapping[str, int]) -> Piece | None:
-        try:
-            kernel = Former(self.space, self.dag, outs, self.sizes, tiles).kernel()
-        except InfeasibleError as error:
-            self.refusals[str(error)] += 1
+    def _form(self, outs: Outs, given: Mapping[str, int]) -> Piece | None:
+        layout = self._layouts.get(outs)
+        if layout is None:
+            layout = self._layouts[outs] = Layout(self.dag, self.space, [v for _, v in outs])
+        tiles = layout.tiles(self.sizes, given)
+        resident = layout.resident(self.sizes, tiles)
+        body = self._body(outs, layout, resident)
+        if body is None:
             return None
+        names, axes = self.space.names, self.space.region.axes
+        kernel = Kernel(
+            axes={n: axes[n].extent for n in names(layout.used)},
+            grid=names(layout.grid),
+            resident=names(resident),
+            tiles={n: tiles[n] for n in names(layout.used & ~resident)},
+            body=body,
+        )
         seconds, schedule = self.price(kernel)
         return Piece(outs, kernel, schedule, seconds) if math.isfinite(seconds) else None
+
+    def _body(self, outs: Outs, layout: Layout, resident: int) -> tuple[Statement, ...] | None:
+        """The tile program, the same for all tiles that leave the same axes resident; None without one."""
+        key = (outs, resident)
+        if key not in self._bodies:
+            try:
+                self._bodies[key] = Former(self.space, self.dag, outs, layout, resident).body()
+            except InfeasibleError as error:
+                self.refusals[str(error)] += 1
+                self._bodies[key] = None
+        return self._bodies[key]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Stored classes that one kernel computes, as bits.
+
+    `axes` are those of its widest class, `below` every class that it waits for, directly or not.
+    """
+
+    piece: Piece
+    members: int
+    axes: int
+    below: int
 
 
 class _Groups:
@@ -132,81 +169,67 @@ class _Groups:
 
     def __init__(self, planner: Planner, draft: Draft, stored: Mapping[int, frozenset[int]]) -> None:
         self.planner = planner
-        free, bodies = planner.dag.free, draft.bodies
-        self.bit = {c: 1 << k for k, c in enumerate(stored)}
-        self.needs: dict[int, int] = {}
-        below: dict[int, int] = {}
-        for number, sources in stored.items():
-            direct = transitive = 0
+        self.groups: list[_Group] = []
+        made: dict[int, _Group] = {}
+        for place, (number, sources) in enumerate(stored.items()):
+            value, below = draft.bodies[number], 0
             for source in sources:
-                direct |= self.bit[source]
-                transitive |= self.bit[source] | below[source]
-            self.needs[number], below[number] = direct, transitive
-        self.pieces = [planner.piece(((c, bodies[c]),)) for c in stored]
-        self.members = [self.bit[c] for c in stored]
-        self.axes = [free[bodies[c]] for c in stored]
-        self.reads = [self.needs[c] for c in stored]
-        self.below = [below[c] for c in stored]
+                below |= made[source].members | made[source].below
+            group = _Group(planner.piece(((number, value),)), 1 << place, planner.dag.free[value], below)
+            made[number] = group
+            self.groups.append(group)
 
     def merge(self) -> None:
-        """Join kernels that do not depend on each other while that saves time.
+        """Join kernels that do not wait for each other while that saves time.
 
         Their axes must be nested, so that one grid serves both.
         """
-        merged = True
-        while merged:
-            merged = False
-            for i, k in itertools.combinations(range(len(self.pieces)), 2):
-                if self._try(i, k):
-                    merged = True
-                    break
+        fresh = self.groups
+        while fresh:
+            before, fresh = fresh, []
+            for group in before:
+                if any(group is g for g in self.groups) and self._absorb(group):
+                    fresh.append(group)
 
-    def _try(self, i: int, k: int) -> bool:
-        axes = self.axes[i] | self.axes[k]
-        if axes not in (self.axes[i], self.axes[k]):
-            return False
-        if self.below[i] & self.members[k] or self.below[k] & self.members[i] or self._linked(i, k):
-            return False
-        outs = tuple(sorted(self.pieces[i].outs + self.pieces[k].outs))
+    def _absorb(self, group: _Group) -> bool:
+        """Join every group to this one that gains by it."""
+        grew, axes = False, group.axes
+        for other in tuple(self.groups):
+            both = axes | other.axes
+            if both not in (axes, other.axes) or other is group:
+                continue
+            if group.below & other.members or other.below & group.members:
+                continue
+            joined = self._joined(group.piece, other.piece)
+            if joined is not None:
+                self._join(group, other, joined)
+                grew, axes = True, both
+        return grew
+
+    def _joined(self, one: Piece, other: Piece) -> Piece | None:
+        """The kernel that computes the values of both, if it is faster than the two."""
         try:
-            joined = self.planner.piece(outs)
+            joined = self.planner.piece(tuple(sorted(one.outs + other.outs)))
         except InfeasibleError:
-            return False
-        if joined.seconds >= self.pieces[i].seconds + self.pieces[k].seconds:
-            return False
-        self.pieces[i], self.axes[i] = joined, axes
-        for masks in (self.members, self.reads, self.below):
-            masks[i] |= masks[k]
-            del masks[k]
-        del self.pieces[k], self.axes[k]
-        return True
+            return None
+        return joined if joined.seconds < one.seconds + other.seconds else None
 
-    def _linked(self, i: int, k: int) -> bool:
-        """Whether one kernel needs the other through further kernels that were merged."""
-        return self._reaches(i, k) or self._reaches(k, i)
-
-    def _reaches(self, start: int, goal: int) -> bool:
-        seen, reached = {start}, self.reads[start]
-        grew = True
-        while grew:
-            if reached & self.members[goal]:
-                return True
-            grew = False
-            for k, members in enumerate(self.members):
-                if k not in seen and reached & members:
-                    seen.add(k)
-                    reached |= self.reads[k]
-                    grew = True
-        return False
+    def _join(self, group: _Group, other: _Group, joined: Piece) -> None:
+        """Make `other` part of `group`; whoever waited for either now waits for what both need."""
+        self.groups = [g for g in self.groups if g is not other]
+        group.piece, group.axes = joined, group.axes | other.axes
+        group.members |= other.members
+        group.below |= other.below
+        for waiting in self.groups:
+            if waiting.below & group.members:
+                waiting.below |= group.members | group.below
 
     def ordered(self) -> tuple[Piece, ...]:
         """The kernels, producers first."""
-        done, left, order = 0, list(range(len(self.pieces))), list[Piece]()
+        done, left, order = 0, self.groups, list[Piece]()
         while left:
-            ready = next((k for k in left if not self.reads[k] & ~self.members[k] & ~done), None)
-            if ready is None:
-                raise InfeasibleError("kernels wait for each other")
-            order.append(self.pieces[ready])
-            done |= self.members[ready]
-            left.remove(ready)
+            ready = next(g for g in left if not g.below & ~done)
+            order.append(ready.piece)
+            done |= ready.members
+            left = [g for g in left if g is not ready]
         return tuple(order)

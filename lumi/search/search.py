@@ -36,7 +36,16 @@ from lumi.search.tune import tune
 CLIMBED = 0.75
 """Share of the evaluations that climbs from seeds may use; evolution has the rest."""
 
-FINALISTS = 5
+FAR = 2.5
+"""How much slower than the best seed a seed may be to be climbed from."""
+
+BEHIND = 1.5
+"""How much slower than the leader a climb may be, half way, to go on."""
+
+CLOSE = 1.2
+"""How much slower than the best a local optimum may be to be tuned."""
+
+FINALISTS = 4
 """Local optima whose tiles are tuned, and which are measured."""
 
 DEPTH = 50_000
@@ -80,6 +89,15 @@ def _deep_recursion() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
+
+
+def _leaders(climbs: list[tuple[Climb, Seed]]) -> list[tuple[Climb, Seed]]:
+    """The best climb of each family of cuts that is not far behind the best of all."""
+    best: dict[str, tuple[Climb, Seed]] = {}
+    for climb, seed in climbs:
+        if climb.best.seconds <= climbs[0][0].best.seconds * BEHIND:
+            best.setdefault(seed.cut, (climb, seed))
+    return list(best.values())
 
 
 @dataclass(slots=True)
@@ -146,25 +164,26 @@ class _Search:
             self.optima = starts[:1]
             return
         self.optima = list(starts)
-        climbs = [(Climb(self.planner, plan), seed) for plan, seed in starts]
+        near = [s for s in starts if s[0].seconds <= starts[0][0].seconds * FAR]
+        climbs = [(Climb(self.planner, plan), seed) for plan, seed in near]
         budget = int(self.settings.evaluations * CLIMBED)
         for climb, _ in climbs:
             self._climb(climb, budget // (2 * len(climbs)))
         climbs.sort(key=lambda c: c[0].best.seconds)
         limit = self.planner.evaluations + budget // 2
-        for climb, _ in climbs[:FINALISTS]:
+        for climb, _ in _leaders(climbs):
             self._climb(climb, limit - self.planner.evaluations)
         self._keep([(c.best, seed) for c, seed in climbs])
-        rest = self.settings.evaluations - self.planner.evaluations
         rng = random.Random(self.settings.seed)
-        best = evolve(self.planner, [plan for plan, _ in self.optima], rng, max(rest, 0))
+        rest = self.settings.evaluations - int(self.settings.evaluations * CLIMBED)
+        best = evolve(self.planner, [plan for plan, _ in self.optima], rng, rest)
         self._keep([(best, self.optima[0][1]), *self.optima])
-        tuned = [(self._tuned(plan), seed) for plan, seed in self.optima[:FINALISTS]]
-        self._keep(tuned)
+        near = [o for o in self.optima[:FINALISTS] if o[0].seconds <= self.optima[0][0].seconds * CLOSE]
+        self._keep([(self._tuned(plan), seed) for plan, seed in near])
         self._gain(self.optima[0][0], "tune")
 
     def _starts(self) -> list[tuple[Assembly, Seed]]:
-        """The plans of all seeds, best first."""
+        """The plans of all seeds, best first; of those that the model cannot tell apart, the first."""
         planner = self.planner
         splits = planner.space.region.axes.mask([a for a, _ in self.settings.splits])
         names = [n for n in CUTS if n != "chunks" or splits]
@@ -174,7 +193,8 @@ class _Search:
                 starts.append((planner.assemble(planner.draft(seed.genome)), seed))
             except InfeasibleError:
                 continue
-        return sorted(starts, key=lambda s: s[0].seconds)
+        distinct = {(plan.seconds, len(plan.pieces)): (plan, seed) for plan, seed in reversed(starts)}
+        return sorted(distinct.values(), key=lambda s: s[0].seconds)
 
     def _climb(self, climb: Climb, evaluations: int) -> None:
         if evaluations > 0:

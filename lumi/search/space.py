@@ -47,6 +47,7 @@ class Space:
     outputs: dict[int, tuple[Access, ...]] = field(init=False)
     readable: dict[int, Access] = field(init=False)
     producers: dict[str, int] = field(init=False)
+    _names: dict[int, tuple[str, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         classes, roots = self.egraph.classes, self.egraph.roots
@@ -68,6 +69,13 @@ class Space:
         writers = sum(s.access.buffer == access.buffer for s in self.region.stores)
         exact = access.dtype in (self.dtype(root), self.storage(root))
         return writers == 1 and exact and not access.data()
+
+    def names(self, mask: int) -> tuple[str, ...]:
+        """The axes of a mask, in memory order."""
+        known = self._names.get(mask)
+        if known is None:
+            known = self._names[mask] = self.region.axes.names(mask)
+        return known
 
     def dtype(self, number: int) -> DType:
         """The element type of a class; f32 when it is made of constants alone."""
