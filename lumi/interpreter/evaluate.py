@@ -21,7 +21,18 @@ from lumi.hlir.graph import Node
 from lumi.interpreter.scope import MISSING, Scope, nearest
 from lumi.interpreter.signature import REST, Pattern
 from lumi.interpreter.store import Store
-from lumi.interpreter.value import Builtin, Cell, Function, Kind, Value, a_kind_of, describe, written
+from lumi.interpreter.value import (
+    Builtin,
+    Cell,
+    Function,
+    Kind,
+    Value,
+    a_kind_of,
+    as_value,
+    describe,
+    items_of,
+    written,
+)
 from lumi.syntax import printer
 from lumi.syntax.form import Float, Form, Int, Keyword, List, Str, Symbol, Vector
 
@@ -67,7 +78,12 @@ def declaration(name: str) -> Callable[[Declaration], Declaration]:
 
     def register(run: Declaration) -> Declaration:
         DECLARATIONS[name] = run
-        SPECIAL[name] = lambda interpreter, form, scope: run(interpreter, form, scope).node
+
+        def open_cell(interpreter: Interpreter, form: List, scope: Scope) -> Value:
+            return run(interpreter, form, scope).node
+
+        open_cell.__doc__ = run.__doc__
+        SPECIAL[name] = open_cell
         return run
 
     return register
@@ -298,8 +314,8 @@ class Interpreter:
             self.destructure(rest, tuple(items[len(parts) :]), scope)
 
     def _items(self, pattern: Vector, value: Value | Cell, count: int, more: bool) -> tuple[Value, ...]:
-        items = value.items if isinstance(value, List | Vector) else value
-        if not isinstance(items, tuple):
+        items = items_of(value)
+        if items is None:
             raise LumiError(
                 "call error",
                 f"{printer.show(pattern)} takes a list apart, not {describe(value)}",
@@ -323,8 +339,8 @@ class Interpreter:
 
     def check_bindable(self, symbol: Symbol) -> None:
         """Raise when `symbol` cannot be bound: special forms and constants keep their meaning."""
-        if symbol.name in SPECIAL or symbol.name in CONSTANTS:
-            what = "a special form" if symbol.name in SPECIAL else "a constant"
+        if symbol.name in SPECIAL or symbol.name in CONSTANTS or symbol.name == REST:
+            what = "a constant" if symbol.name in CONSTANTS else "a special form"
             raise LumiError("name error", f"`{symbol.name}` is {what}, it cannot be bound", symbol.span)
 
     def expand(self, macro: Function, form: List) -> Form:
@@ -336,7 +352,7 @@ class Interpreter:
             if isinstance(item, Keyword) and item.name in macro.signature.keywords:
                 keywords[item.name] = next(items, Symbol("nil", item.span))
             else:
-                arguments.append(item)
+                arguments.append(as_value(item))
         expanded = self._call_function(macro, arguments, keywords, form)
         return as_form(expanded, form.span)
 

@@ -11,8 +11,8 @@ from lumi.errors import LumiError
 from lumi.hlir.graph import Node
 from lumi.interpreter.builtin import builtin, dtype, extent, integer, number, tensor, text, type_error
 from lumi.interpreter.evaluate import CONSTANTS, Interpreter
-from lumi.interpreter.value import Builtin, Function, Value, describe, truth, written
-from lumi.syntax.form import List, Symbol, Vector
+from lumi.interpreter.value import Builtin, Function, Value, describe, items_of, truth, written
+from lumi.syntax.form import Symbol
 
 NAMES: dict[str, Value] = {**CONSTANTS, **DTYPES, "pi": math.pi}
 """Host values that every file sees beside the builtins."""
@@ -178,11 +178,10 @@ def greatest(interpreter: Interpreter, of: Value) -> Value:
 
 def items(value: Value) -> tuple[Value, ...]:
     """The items of a list, also of a form that is one."""
-    if isinstance(value, List | Vector):
-        return value.items
-    if isinstance(value, tuple):
-        return value
-    raise type_error("a list", value)
+    found = items_of(value)
+    if found is None:
+        raise type_error("a list", value)
+    return found
 
 
 @builtin("range")

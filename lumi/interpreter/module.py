@@ -120,14 +120,21 @@ def import_(interpreter: Interpreter, form: List, scope: Scope) -> Value:
         )
     module = interpreter.loader.find(path, interpreter.source.name, form.items[1].span)
     if module is not None:
-        for name, value in module.scope.names.items():
-            if scope.names.get(name, value) is not value:
-                raise LumiError("name error", f"`{name}` of {path} is defined here already", form.span)
-            scope.names[name] = value
-        for name, declared in module.dims.items():
-            if interpreter.builder.dims.setdefault(name, declared) != declared:
-                raise LumiError("dim error", f"{name} is declared with two ranges", form.span)
+        _take_over(interpreter, module, path, form)
     return None
+
+
+def _take_over(interpreter: FileInterpreter, module: Module, path: str, form: List) -> None:
+    """Bind the names and dims of an imported module; one definition may arrive on several ways."""
+    assert interpreter.top is not None
+    dims, names = interpreter.builder.dims, interpreter.top.names
+    for name, declared in module.dims.items():
+        if dims.setdefault(name, declared) != declared:
+            raise LumiError("dim error", f"{name} of {path} has another range here", form.span)
+    for name, value in module.scope.names.items():
+        if names.get(name, value) is not value and name not in module.dims:
+            raise LumiError("name error", f"`{name}` of {path} is defined here already", form.span)
+        names[name] = value
 
 
 def load(source: Source) -> Module:

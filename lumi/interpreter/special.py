@@ -16,7 +16,7 @@ from lumi.hlir.op import BinaryKind
 from lumi.interpreter.evaluate import Interpreter, as_form, special
 from lumi.interpreter.scope import MISSING, Scope
 from lumi.interpreter.signature import read_signature
-from lumi.interpreter.value import Cell, Function, Kind, Value, a_kind_of, describe, truth
+from lumi.interpreter.value import Cell, Function, Kind, Value, a_kind_of, describe, items_of, truth
 from lumi.syntax import printer
 from lumi.syntax.form import Form, List, Symbol, Vector
 
@@ -146,18 +146,13 @@ def for_(interpreter: Interpreter, form: List, scope: Scope) -> Value:
 def sequence(interpreter: Interpreter, form: Form, scope: Scope) -> Sequence[Value]:
     """The items of a host list."""
     value = interpreter.evaluate(form, scope)
-    if isinstance(value, List | Vector):
-        return value.items
-    if not isinstance(value, tuple):
-        hint = (
-            "a loop runs while the model is traced; tensors are reduced or scanned"
-            if isinstance(value, Node)
-            else ""
-        )
-        raise LumiError(
-            "type error", f"a loop needs a list, not {a_kind_of(value)}", form.span, describe(value), hint
-        )
-    return value
+    items = items_of(value)
+    if items is not None:
+        return items
+    hint = "loops run while the model is traced; reduce or scan a tensor" if isinstance(value, Node) else ""
+    raise LumiError(
+        "type error", f"a loop needs a list, not {a_kind_of(value)}", form.span, describe(value), hint
+    )
 
 
 @special("fn")

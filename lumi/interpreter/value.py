@@ -91,6 +91,18 @@ Value: TypeAlias = (
 )
 
 
+def as_value(form: Form) -> Value:
+    """A form as macros see it: a literal is its value, everything else itself."""
+    return form.value if isinstance(form, Int | Float | Str) else form
+
+
+def items_of(value: Value | Cell) -> tuple[Value, ...] | None:
+    """The items of a list, also of a form that is one; None for anything else."""
+    if isinstance(value, List | Vector):
+        return tuple([as_value(item) for item in value.items])
+    return value if isinstance(value, tuple) else None
+
+
 def truth(value: Value) -> bool:
     """Whether a host value counts as true: everything but nil and false does."""
     return value is not None and value is not False

@@ -1,0 +1,77 @@
+"""einsum against numpy's, on ranks 1 to 4 and with operands that are one tensor."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.language import Array, run
+
+EPS = float(np.finfo(np.float32).eps)
+SIZES = {"b": 2, "h": 3, "i": 4, "j": 5, "k": 6, "d": 7}
+
+
+def operand(axes: str, seed: int) -> Array:
+    shape = [SIZES[a] for a in axes]
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        "k,k->",
+        "ik,k->i",
+        "ik,jk->ij",
+        "bik,bkj->bij",
+        "bhid,bhjd->bhij",
+        "bhij,bhjd->bihd",
+        "ij,ij->j",
+        "i,j->ji",
+        "ik,k->ki",
+        "ij->ji",
+        "bij->i",
+        "ik,kj,jd->id",
+        "bi,ik,bk->b",
+        "i,j,k->",
+        "hd,bhd,hd->b",
+    ],
+)
+def test_einsum_equals_numpy(equation: str) -> None:
+    left, right = equation.split("->")
+    axes = left.split(",")
+    arrays = {f"x{n}": operand(a, n) for n, a in enumerate(axes)}
+    pairs = "  ".join(f"x{n} [{' '.join(a)}]" for n, a in enumerate(axes))
+    found = run(f"(einsum {pairs} -> [{' '.join(right)}])", **arrays)
+    wide = [a.astype(np.float64) for a in arrays.values()]
+    want = np.einsum(equation, *wide)
+    scale = np.einsum(equation, *[np.abs(a) for a in wide])
+    np.testing.assert_array_less(np.abs(found - want), 8 * 42 * EPS * scale + EPS)
+
+
+def test_product_of_a_tensor_with_itself_is_no_matmul() -> None:
+    x = operand("ij", 0)
+    wide = x.astype(np.float64)
+    np.testing.assert_allclose(run("(einsum x [i j] x [i j] -> [i])", x=x), (wide**2).sum(1), rtol=60 * EPS)
+    np.testing.assert_allclose(run("(einsum x [i j] x [k j] -> [i k])", x=x), wide @ wide.T, atol=60 * EPS)
+
+
+def test_ellipsis_broadcasts_like_matmul() -> None:
+    a, b = np.ones((5, 1, 2, 3), np.float32), np.ones((4, 3, 6), np.float32)
+    found = run("(einsum a [... m k] b [... k n] -> [... m n])", a=a, b=b)
+    np.testing.assert_array_equal(found, np.matmul(a, b))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
+def test_halves_are_rounded_once(dtype: type) -> None:
+    a, b = operand("ik", 1).astype(dtype), operand("kj", 2).astype(dtype)
+    found = run("(matmul a b)", a=a, b=b)
+    assert found.dtype == dtype
+    want = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
+    unit = float(ml_dtypes.finfo(dtype).eps)
+    np.testing.assert_allclose(found.astype(np.float64), want, rtol=unit, atol=unit / 8)
+
+
+def test_integers_wrap_like_the_dtype() -> None:
+    a = np.full((2, 3), 100, np.int8)
+    np.testing.assert_array_equal(run("(matmul a b)", a=a, b=a.T.copy()), np.matmul(a, a.T))
