@@ -32,9 +32,17 @@ def _parts(work: Compilation, stage: Stage) -> Iterator[str]:
 
 
 def _forms(work: Compilation) -> str:
-    from lumi.syntax.formatter import format_text
+    """What the module defines: how each thing is called."""
+    from lumi.interpreter.value import Function, written
 
-    return format_text(work.source)
+    assert work.module is not None
+    lines = [f"(dim {r.name} :min {r.low} :max {r.high})" for r in work.module.dims.values()]
+    for name, value in work.module.scope.names.items():
+        if isinstance(value, Function):
+            lines.append(f"({value.kind.value} {name} {value.signature})")
+        else:
+            lines.append(f"(def {name} {written(value)})")
+    return "\n".join(lines)
 
 
 def _graphs(work: Compilation) -> Iterator[str]:
@@ -57,7 +65,7 @@ def _egraphs(work: Compilation) -> Iterator[str]:
 
     for key, (_, region) in work.distinct().items():
         egraph = work.egraphs[key]
-        yield f";;; {region.scope or work.source.name}: {egraph.size} e-nodes\n{canonical(egraph)}"
+        yield f";;; {region.scope or 'region'}: {egraph.size} e-nodes\n{canonical(egraph)}"
 
 
 def _kernels(work: Compilation) -> Iterator[str]:
@@ -65,4 +73,4 @@ def _kernels(work: Compilation) -> Iterator[str]:
 
     for key, (_, region) in work.distinct().items():
         for step in work.found[key].graph.steps:
-            yield f";;; {region.scope or work.source.name}\n{text.show(step.kernel)}"
+            yield f";;; {region.scope or 'region'}\n{text.show(step.kernel)}"

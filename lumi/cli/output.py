@@ -64,6 +64,16 @@ def describe(error: LumiError) -> dict[str, Any]:
     return {**found, "text": error.render()}
 
 
+def duration(seconds: float | None) -> str:
+    """A time in words: `1.25 ms`."""
+    if seconds is None:
+        return "unknown"
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
 def _finite(value: Any) -> Any:
     """The value as JSON has it: infinities and NaN, which it lacks, become strings."""
     if isinstance(value, float):

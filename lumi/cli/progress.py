@@ -6,6 +6,8 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from lumi.cli.output import duration
+
 if TYPE_CHECKING:
     from lumi.compiler import Progress
     from lumi.search import explain
@@ -48,7 +50,9 @@ class Display:
         counts = f"{event.evaluations} compared" + (f", {event.trials} measured" if event.trials else "")
         refused = sum(event.refusals.values())
         more = f", {refused} refused" if refused else ""
-        detail = f"{event.region} {event.phase}: {_time(event.best)}, {event.kernels} kernels; {counts}{more}"
+        detail = (
+            f"{event.region} {event.phase}: {duration(event.best)}, {event.kernels} kernels; {counts}{more}"
+        )
         self._bars.update(self._tasks[self._stage], detail=detail)
 
     def _finish(self) -> None:
@@ -72,7 +76,3 @@ def _bars() -> Any:
         TextColumn("{task.fields[detail]}"),
     )
     return Progress(*columns, console=Console(stderr=True), refresh_per_second=8)
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

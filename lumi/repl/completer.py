@@ -15,43 +15,47 @@ _CLOSED = re.compile(r"\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 
 
 class Names(Protocol):
-    """What is there to be completed, each with a line that says what it is."""
+    """What is there to be completed."""
 
-    def names(self) -> Mapping[str, str]:
+    def names(self) -> Iterable[str]:
         """Every name that can be used."""
 
-    def keywords(self, name: str) -> Mapping[str, str]:
-        """The keywords that a call of `name` takes."""
+    def summary(self, name: str) -> str:
+        """A line that says what a name is."""
 
-    def commands(self) -> Mapping[str, str]:
-        """The commands, without their comma."""
+    def keywords(self, name: str) -> Mapping[str, str]:
+        """The keywords that a call of `name` takes, each with a line."""
 
 
 class NameCompleter(Completer):
     """Completions for what stands before the cursor."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, commands: Mapping[str, str]) -> None:
+        """`commands` are those of the prompt, without their comma, each with a line."""
         self._names = names
+        self._commands = commands
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Names that begin with the word before the cursor, each with its line."""
         text = document.text_before_cursor
-        for name, summary in candidates(text, self._names):
+        for name, summary in candidates(text, self._names, self._commands):
             yield Completion(name, start_position=-len(word(text)), display_meta=summary)
 
 
-def candidates(text: str, names: Names) -> Iterator[tuple[str, str]]:
-    """What can stand in the place of the word that `text` ends with, sorted by name."""
+def candidates(text: str, names: Names, commands: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What can stand in the place of the word that `text` ends with, sorted, each with its line."""
     typed = word(text)
     if re.fullmatch(r"\s*,[a-z]*", text):
-        found, typed = names.commands(), text.strip()[1:]
+        yield from _beginning(text.strip()[1:], commands)
     elif typed.startswith(":"):
-        head = head_of_call(text)
-        found = {f":{k}": v for k, v in names.keywords(head).items()} if head else {}
-    elif not typed or inside_string(text):
-        return
-    else:
-        found = names.names()
+        keywords = names.keywords(head_of_call(text))
+        yield from _beginning(typed, {f":{name}": summary for name, summary in keywords.items()})
+    elif typed and not inside_string(text):
+        for name in sorted(name for name in names.names() if name.startswith(typed)):
+            yield name, names.summary(name)
+
+
+def _beginning(typed: str, found: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield from sorted((name, summary) for name, summary in found.items() if name.startswith(typed))
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 import pytest
 from prompt_toolkit.completion import CompleteEvent
@@ -8,18 +9,22 @@ from prompt_toolkit.document import Document
 
 from lumi.repl.completer import NameCompleter, candidates, head_of_call, inside_string
 
+COMMANDS = {"doc": "what a name is", "graph": "the graph", "quit": "leave"}
+
 
 class Few:
     """A few names."""
 
-    def names(self) -> Mapping[str, str]:
-        return {"softmax": "eˣ / Σeˣ", "sigmoid": "1 / (1 + e⁻ˣ)", "matmul": "a b"}
+    docs: ClassVar = {"softmax": "eˣ / Σeˣ", "sigmoid": "1 / (1 + e⁻ˣ)", "matmul": "a b"}
+
+    def names(self) -> Iterable[str]:
+        return self.docs
+
+    def summary(self, name: str) -> str:
+        return self.docs[name]
 
     def keywords(self, name: str) -> Mapping[str, str]:
         return {"softmax": {"axis": "default -1"}, "mean": {"axis": "", "keepdims": ""}}.get(name, {})
-
-    def commands(self) -> Mapping[str, str]:
-        return {"doc": "what a name is", "graph": "the graph", "quit": "leave"}
 
 
 @pytest.mark.parametrize(
@@ -42,11 +47,11 @@ class Few:
     ],
 )
 def test_candidates(text: str, found: list[str]) -> None:
-    assert [name for name, _ in candidates(text, Few())] == found
+    assert [name for name, _ in candidates(text, Few(), COMMANDS)] == found
 
 
 def test_a_completion_replaces_the_word_and_shows_its_line() -> None:
-    (completion,) = NameCompleter(Few()).get_completions(Document("(exp (soft"), CompleteEvent())
+    (completion,) = NameCompleter(Few(), COMMANDS).get_completions(Document("(exp (soft"), CompleteEvent())
     assert (completion.text, completion.start_position) == ("softmax", -4)
     assert completion.display_meta_text == "eˣ / Σeˣ"
 

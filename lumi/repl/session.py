@@ -1,0 +1,163 @@
+"""One conversation with the prompt: an entry in, the text of its results out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from lumi.errors import LumiError, Source
+from lumi.hlir.graph import Graph, Node
+from lumi.hlir.op import Input
+from lumi.interpreter.evaluate import SPECIAL
+from lumi.interpreter.scope import MISSING
+from lumi.interpreter.session import Session
+from lumi.interpreter.trace import trace
+from lumi.interpreter.value import Builtin, Function, Kind, Value
+from lumi.repl import value as values
+from lumi.repl.evaluator import Array, Evaluator
+from lumi.syntax.form import Form, List, Str, Symbol
+from lumi.syntax.printer import show
+from lumi.syntax.reader import read
+
+NAME = "<repl>"
+"""What an entry is called in messages."""
+
+_DEFINITIONS = ("def", "defn", "deflayer", "defmodel", "defmacro", "defdim")
+
+
+class Conversation:
+    """Definitions, tensors and states that live from entry to entry.
+
+    A tensor that `def` names is computed then and kept, unless its shape depends on a dim.
+    """
+
+    def __init__(self) -> None:
+        self.session = Session()
+        self.evaluator = Evaluator()
+        self._given = 0
+
+    def evaluate(self, text: str) -> Iterator[str]:
+        """What the forms of an entry print, one after the other.
+
+        Raises `LumiError`, an `Incomplete` when the entry ends inside a form; what came before stays.
+        """
+        for form in read(Source(NAME, text)):
+            yield from self._form(form)
+
+    def _form(self, form: Form) -> Iterator[str]:
+        match form:
+            case List((Symbol("import"), Str(path))):
+                yield self.load(Path(path))
+                return
+            case List((Symbol("def"), Symbol(name), _)):
+                self.session.evaluate(form)
+                self._keep(name)
+            case _:
+                result = self.session.evaluate(form)
+                arrays = self._compute(result)
+                if result is not None or not _defines(form):
+                    yield values.show(result, arrays)
+        yield from (warning.render() for warning in self.session.warnings)
+
+    def load(self, path: Path) -> str:
+        """Take over a file's definitions; says what they are."""
+        module = self.session.load(path)
+        models = ", ".join(module.models)
+        return f"{path}: {len(module.scope.names)} names" + (f", models {models}" if models else "")
+
+    # -- looking at things
+
+    def value(self, text: str) -> Value:
+        """The value of the one form in `text`, with nothing run."""
+        forms = read(Source(NAME, text))
+        if len(forms) != 1:
+            raise LumiError("form error", "one expression is expected", hint="such as (softmax [1.0 2.0])")
+        return self.session.evaluate(forms[0])
+
+    def graph(self, text: str) -> Graph:
+        """The graph of an expression, or of the model that it names."""
+        result = self.value(text)
+        if isinstance(result, Function) and result.kind is Kind.MODEL:
+            return trace(self.session.module(NAME), result.name)
+        graph = self._graph(result)
+        if not graph.roots():
+            raise LumiError(
+                "type error", f"{text.strip()} is no tensor", hint="tensors and models have graphs"
+            )
+        return graph
+
+    def _graph(self, result: Value) -> Graph:
+        """The graph of the tensors in a value that are not known already, and of the entry's updates."""
+        wanted = {f"out.{node.id}": node for node in values.nodes(result) if not self._is_given(node)}
+        return self.session.graph("entry", wanted)
+
+    def _compute(self, result: Value) -> dict[int, Array]:
+        """The arrays of all tensors in a value, by the node's id; the updates of the entry take effect."""
+        graph = self._graph(result)
+        outputs = self.evaluator.run(graph) if graph.roots() else {}
+        arrays = {node.id: outputs[name] for name, node in graph.outputs.items()}
+        given = {
+            n.id: self.evaluator.inputs[n.op.name] for n in values.nodes(result) if isinstance(n.op, Input)
+        }
+        return arrays | given
+
+    def _is_given(self, node: Node) -> bool:
+        return isinstance(node.op, Input) and node.op.name in self.evaluator.inputs
+
+    # -- definitions
+
+    def _keep(self, name: str) -> None:
+        """Compute the tensors that `name` has been bound to, and bind it to the results."""
+        bound = self.session.scope.names[name]
+        try:
+            graph = self._graph(bound)
+            if not graph.roots() or graph.dims:
+                return
+            arrays = self._compute(bound)
+        except BaseException:
+            del self.session.scope.names[name]
+            raise
+        self.session.scope.names[name] = self._kept(name, bound, arrays)
+
+    def _kept(self, name: str, bound: Value, arrays: Mapping[int, Array]) -> Value:
+        match bound:
+            case Node() if not self._is_given(bound):
+                self._given += 1
+                given = f"{name}#{self._given}"
+                self.evaluator.inputs[given] = arrays[bound.id]
+                return self.session.builder.input(given, bound.dtype, bound.shape)
+            case tuple():
+                return tuple(self._kept(name, item, arrays) for item in bound)
+            case _:
+                return bound
+
+    # -- names, for completion
+
+    def names(self) -> list[str]:
+        """Every name that can be written now."""
+        return self.session.names()
+
+    def summary(self, name: str) -> str:
+        """A line on what a name is."""
+        try:
+            found = self.session.document(name)
+        except LumiError:
+            return ""
+        return found.doc.partition("\n")[0] or found.kind
+
+    def keywords(self, name: str) -> Mapping[str, str]:
+        """The keywords that a call of `name` takes, with their defaults."""
+        called = MISSING if name in SPECIAL else self.session.scope.find(name)
+        if not isinstance(called, Function | Builtin):
+            return {}
+        found = {key: f"default {show(default)}" for key, default in called.signature.keywords.items()}
+        is_layer = isinstance(called, Function) and called.kind is Kind.LAYER
+        return {**found, "name": "of the layer"} if is_layer else found
+
+
+def _defines(form: Form) -> bool:
+    match form:
+        case List((Symbol(head), *_)):
+            return head in _DEFINITIONS
+        case _:
+            return False
