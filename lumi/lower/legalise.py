@@ -7,7 +7,7 @@ i32 and wraps by a cast.  On bool, add is or, mul is and.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -35,9 +35,13 @@ def working(dtype: DType) -> DType:
 
 @dataclass(frozen=True, slots=True)
 class Legaliser:
-    """Builds the terms of operators on terms of given dtypes."""
+    """Builds the terms of operators on terms of given dtypes.
+
+    The bits that a half was made of are kept, because a NaN's may not survive its f32.
+    """
 
     make: Maker
+    _halves: dict[int, Term] = field(default_factory=dict)
 
     # -- between a dtype and the type it is computed in
 
@@ -150,7 +154,7 @@ class Legaliser:
             case 4:
                 return a if dtype is I32 else self.make.unary("bits.i32", a)
             case 2:
-                return self._half_bits(a, dtype)
+                return self._halves.get(id(a)) or self._half_bits(a, dtype)
             case _:
                 whole = self.make.cast(a, I32)
                 return whole if dtype.kind != "int" else self._mask(whole, 0xFF)
@@ -163,7 +167,9 @@ class Legaliser:
             case 4:
                 return a if dtype is I32 else self.make.unary("bits.f32", a)
             case 2:
-                return self._half(a, dtype)
+                half = self._half(a, dtype)
+                self._halves[id(half)] = a
+                return half
             case _:
                 return self.make.cast(a, dtype)
 

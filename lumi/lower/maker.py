@@ -151,4 +151,5 @@ def as_half(value: float, dtype: DType) -> float:
     single = np.asarray(value, np.float32)
     if dtype.name == "bf16":
         return float(widen_bf16(round_to_bf16(single)))
-    return float(single.astype(np.float16))
+    with np.errstate(over="ignore"):  # beyond its range is infinity
+        return float(single.astype(np.float16))

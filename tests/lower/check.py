@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from lumi import dim
+from lumi.dtype import BF16, DType, round_to_bf16
 from lumi.errors import Source
 from lumi.field.evaluate import evaluate_regions
 from lumi.field.region import Region
@@ -53,15 +54,23 @@ def memory(graph: Graph, arrays: Mapping[str, np.ndarray], dims: Mapping[str, in
     for node in graph.nodes:
         shape = tuple(dim.value(z, dims) for z in node.shape)
         match node.op:
-            case Input(name) | State(name) if name in arrays:
-                held[name] = np.array(arrays[name]).reshape(shape)
+            case Input(name) | State(name) | Param(name) if name in arrays:
+                held[name] = stored(np.asarray(arrays[name]), node.dtype).reshape(shape)
             case Param(key, init):
-                held[key] = np.array(arrays[key]) if key in arrays else np.full(shape, init or 0.0)
+                held[key] = stored(np.full(shape, init or 0.0), node.dtype)
             case State(key):
                 held[key] = np.zeros(shape, node.dtype.numpy)
             case _:
                 pass
     return held
+
+
+def stored(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """A copy of an array as the memory of a call holds it: halves are rounded, other floats kept as wide."""
+    if dtype is BF16:
+        return round_to_bf16(array)
+    with np.errstate(over="ignore"):
+        return array.copy() if dtype.is_float and not dtype.is_half else array.astype(dtype.storage)
 
 
 def same(got: np.ndarray, want: np.ndarray, node: Node, tolerance: float) -> None:
@@ -72,7 +81,8 @@ def same(got: np.ndarray, want: np.ndarray, node: Node, tolerance: float) -> Non
         return
     if got.dtype == np.uint16:
         got = (got.astype(np.uint32) << 16).view(np.float32)
-    x, y = (np.asarray(v, np.float64).reshape(want.shape) for v in (got, want))
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        x, y = (np.asarray(v, np.float64).reshape(want.shape) for v in (got, want))
     finite = np.isfinite(y)
     scale = np.abs(y[finite]).max() if finite.any() else 1.0
     np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * max(float(scale), 1e-300))
