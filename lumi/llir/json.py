@@ -48,6 +48,17 @@ def encode(value: object) -> Json:
             raise TypeError(f"{type(value).__name__} is no noun")
 
 
+def describe(value: object) -> Json:
+    """Like `encode`, but for readers: a dataclass becomes an object of its fields, an infinity null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, DType | type):
+        return {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, tuple | list):
+        return [describe(v) for v in value]
+    if isinstance(value, Mapping):
+        return {str(k): describe(v) for k, v in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else encode(value)
+
+
 def decode(kind: type[T], value: Json, where: str = "") -> T:
     """The noun of type `kind` that `value` encodes.
 

@@ -78,20 +78,21 @@ class Planner:
         return Assembly(draft, pieces, sum(p.seconds for p in pieces))
 
     def _live(self, draft: Draft) -> dict[int, frozenset[int]]:
-        """The stored classes that the outputs need, producers first, with what each reads."""
+        """The stored classes that the outputs need, producers first, with what each waits for."""
         found: dict[int, frozenset[int]] = {}
-        reads, bodies = self.dag.reads, draft.bodies
+        reads, bodies, earlier = self.dag.reads, draft.bodies, self.space.earlier
         open_: set[int] = set()
 
         def visit(number: int) -> None:
             if number in open_:
                 raise InfeasibleError("kernels wait for each other")
             open_.add(number)
-            for source in sorted(reads[bodies[number]]):
+            needed = reads[bodies[number]] | earlier.get(number, frozenset())
+            for source in sorted(needed):
                 if source not in found:
                     visit(source)
             open_.discard(number)
-            found[number] = reads[bodies[number]]
+            found[number] = needed
 
         for root in self.space.outputs:
             if root not in found:

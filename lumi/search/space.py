@@ -36,7 +36,8 @@ class Space:
     `alternatives`: the executable nodes of each class.  `varying`: classes that depend on data.
     `terms`: classes that are terms, not accumulators or domains.  `outputs`: where each root is stored.
     `readable`: the access under which other kernels may read a root.  `producers`: the class that is
-    stored to a buffer which the region reads again.
+    stored to a buffer which the region reads again.  `earlier`: the roots that must be stored before a
+    root, because it overwrites part of the same buffer.
     """
 
     region: Region
@@ -47,6 +48,7 @@ class Space:
     outputs: dict[int, tuple[Access, ...]] = field(init=False)
     readable: dict[int, Access] = field(init=False)
     producers: dict[str, int] = field(init=False)
+    earlier: dict[int, frozenset[int]] = field(init=False)
     _names: dict[int, tuple[str, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,12 +59,22 @@ class Space:
         self.outputs = {}
         for root, store in zip(roots, self.region.stores, strict=True):
             self.outputs[root] = (*self.outputs.get(root, ()), store.access)
+        self.earlier = self._overwritten()
         self.producers = {b: roots[k] for b, k in self.region.produced.items()}
         self.readable = {}
         for root, accesses in self.outputs.items():
             for access in accesses:
                 if self._holds(root, access):
                     self.readable.setdefault(root, access)
+
+    def _overwritten(self) -> dict[int, frozenset[int]]:
+        found: dict[int, frozenset[int]] = {}
+        writers: dict[str, set[int]] = {}
+        for root, store in zip(self.egraph.roots, self.region.stores, strict=True):
+            before = writers.setdefault(store.access.buffer, set())
+            found[root] = found.get(root, frozenset()) | (before - {root})
+            before.add(root)
+        return found
 
     def _holds(self, root: int, access: Access) -> bool:
         """Whether reading the access gives back the root: no later store, no rounding, no lost axis."""
