@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from lumi.bufferize.call import Call, Interface, Value, values
 from lumi.bufferize.copy import SOURCE, TARGET, copy_kernel
 from lumi.bufferize.inplace import merge
-from lumi.llir.kernel import Kernel, Step
+from lumi.llir.kernel import Kernel, Schedule, Step
 from lumi.plan.plan import Role
 
 
@@ -28,12 +28,14 @@ class Resolved:
 
 
 class Aliasing:
-    """Resolves the states of one variant.  `schedule` gives a copy kernel its step."""
+    """Resolves the states of one variant.  A copy runs under the first of its `schedules`."""
 
-    def __init__(self, calls: Sequence[Call], face: Interface, schedule: Callable[[Kernel], Step]) -> None:
+    def __init__(
+        self, calls: Sequence[Call], face: Interface, schedules: Callable[[Kernel], Sequence[Schedule]]
+    ) -> None:
         self._calls = list(calls)
         self._face = face
-        self._schedule = schedule
+        self._schedules = schedules
         self._values = values(calls, face.leaves)
         self._outputs = dict(face.outputs)
         self._before: list[Call] = []
@@ -67,8 +69,8 @@ class Aliasing:
 
     def _copy(self, source: str, target: str) -> Call:
         value: Value = self._values[source]
-        step = self._schedule(copy_kernel(value.dtype, value.shape))
-        return Call(step, {SOURCE: source, TARGET: target}, "copy")
+        kernel = copy_kernel(value.dtype, value.shape)
+        return Call(Step(kernel, self._schedules(kernel)[0]), {SOURCE: source, TARGET: target}, "copy")
 
     def _overlay(self, key: str, name: str) -> bool:
         """Let the value `name` live in the buffer of state `key`, if no reader of the old value sees it."""

@@ -11,7 +11,7 @@ from lumi.bufferize.arena import Span, pack
 from lumi.bufferize.call import Call, Instance, Interface, Value, interface, link, values
 from lumi.dim import DimRange
 from lumi.hlir.graph import Graph
-from lumi.llir.kernel import Kernel, Step, buffers
+from lumi.llir.kernel import Kernel, Schedule, Step, buffers
 from lumi.plan.check import lifetimes, size_in_bytes
 from lumi.plan.plan import Buffer, Launch, PlanKernel, Role, Variant
 
@@ -39,19 +39,24 @@ class KernelTable:
             self._kernels.append(PlanKernel(name, scope, step.kernel, step.schedule, source))
         return self._numbers[key]
 
+    def name(self, step: Step) -> str | None:
+        """The name of a step's kernel; None when the plan runs another, laid over its input."""
+        number = self._numbers.get(repr(step))
+        return None if number is None else self._kernels[number].name
+
 
 def bufferize(
     graph: Graph,
     instances: Sequence[Instance],
     dims: Mapping[str, DimRange],
     kernels: KernelTable,
-    schedule: Callable[[Kernel], Step],
+    schedules: Callable[[Kernel], Sequence[Schedule]],
 ) -> Variant:
     """The variant that runs `instances` in order, valid for every call whose dims lie in `dims`.
 
-    New kernels go into `kernels`; `schedule` makes the step of a copy.
+    New kernels go into `kernels`; copies run under the first of their `schedules`.
     """
-    return assemble(interface(graph), link(instances), dims, kernels, schedule)
+    return assemble(interface(graph), link(instances), dims, kernels, schedules)
 
 
 def assemble(
@@ -59,10 +64,10 @@ def assemble(
     calls: Sequence[Call],
     dims: Mapping[str, DimRange],
     kernels: KernelTable,
-    schedule: Callable[[Kernel], Step],
+    schedules: Callable[[Kernel], Sequence[Schedule]],
 ) -> Variant:
     """The same from calls on named values."""
-    resolved = Aliasing(calls, face, schedule).resolve()
+    resolved = Aliasing(calls, face, schedules).resolve()
     table = _needed(resolved, face)
     numbers = {name: k for k, name in enumerate(table)}
     launches = tuple(_launch(call, numbers, kernels) for call in resolved.calls)

@@ -54,4 +54,3 @@ def _binding(node: Node, param: Param, packing: Mapping[str, str]) -> Binding:
     if mark and key in packing:
         return Binding(param.key, key, node.dtype, shape, packing[key], plane, param.init)
     return Binding(param.key, param.key, node.dtype, shape, init=param.init)
-

@@ -17,7 +17,6 @@ from lumi.dtype import BF16, F32, I32
 from lumi.errors import LumiError
 from lumi.field.access import Access
 from lumi.field.index import index, of_axis
-from lumi.llir.kernel import Step
 from lumi.plan.plan import Role
 from tests.plan.samples import SCHEDULE, Array, access, elementwise, run_launches, step
 
@@ -98,7 +97,7 @@ def random_graph(seed: int) -> tuple[list[Call], Interface]:
 def test_a_random_launch_graph_equals_separate_buffers(seed: int) -> None:
     calls, face = random_graph(seed)
     table = KernelTable(lambda s, name: name)
-    variant = assemble(face, calls, {}, table, lambda k: Step(k, SCHEDULE))
+    variant = assemble(face, calls, {}, table, lambda k: [SCHEDULE])
     kernels = [k.kernel for k in table.kernels]
     generator = np.random.default_rng(seed)
     want = {n: generator.integers(-50, 50, SIZE).astype(np.float32) for n in face.leaves}
@@ -123,7 +122,7 @@ def states(*names: str) -> dict[str, Value]:
 def bufferized(calls: list[Call], face: Interface) -> tuple[list[str], int]:
     """The scopes of all launches and the bytes of the arena."""
     table = KernelTable(lambda s, name: name)
-    variant = assemble(face, calls, {}, table, lambda k: Step(k, SCHEDULE))
+    variant = assemble(face, calls, {}, table, lambda k: [SCHEDULE])
     return [table.kernels[launch.kernel].scope for launch in variant.launches], variant.arena
 
 
@@ -160,7 +159,7 @@ def test_an_identity_output_is_no_alias_of_its_input() -> None:
     face = Interface(leaves, {"o": "x", "p": "%1"}, {})
     table = KernelTable(lambda s, name: name)
     calls = [add("x", "x", "%0"), add("%0", "%0", "%1")]
-    variant = assemble(face, calls, {}, table, lambda k: Step(k, SCHEDULE))
+    variant = assemble(face, calls, {}, table, lambda k: [SCHEDULE])
     x = np.arange(SIZE, dtype=np.float32)
     outputs = run_launches(variant, [k.kernel for k in table.kernels], {"x": x}, {})
     np.testing.assert_array_equal(outputs["o"], x)
@@ -171,7 +170,7 @@ def test_equal_kernels_are_one() -> None:
     face = Interface({"x": Value("x", Role.INPUT, F32, SHAPE)}, {"o": "%2"}, {})
     table = KernelTable(lambda s, name: name)
     calls = [reverse("x", "%0"), reverse("%0", "%1"), reverse("%1", "%2")]
-    variant = assemble(face, calls, {}, table, lambda k: Step(k, SCHEDULE))
+    variant = assemble(face, calls, {}, table, lambda k: [SCHEDULE])
     assert [launch.kernel for launch in variant.launches] == [0, 0, 0]
     assert [k.name for k in table.kernels] == ["k0_reverse"]
 
