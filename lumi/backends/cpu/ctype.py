@@ -15,7 +15,7 @@ LANES = 8
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """How values of a dtype are held: the suffix of the helpers in vector.h, the C types of 1 and 8."""
+    """How values of a dtype are held: the suffix of the helpers in kernel.h, the C types of 1 and 8."""
 
     name: str
     scalar: str

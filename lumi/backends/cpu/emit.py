@@ -8,12 +8,13 @@ it shares the cells of the grid among them and does not wait at its end; called 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from lumi.backends.cpu import arithmetic, ctype
+from lumi.backends.cpu import arithmetic, ctype, product
 from lumi.backends.cpu.arrange import arrange
 from lumi.backends.cpu.ctype import dim_name, identifier, register
 from lumi.backends.cpu.lanes import LaneCosts
@@ -32,7 +33,15 @@ PIECES = 64
 
 
 def emit(step: Step, name: str) -> str:
-    """The C function of a kernel under its schedule."""
+    """The C function of a kernel under its schedule.
+
+    Raises `ValueError` when the schedule is not one of the kernel's.
+    """
+    if step.schedule.template == "blas":
+        found = product.find(step.kernel)
+        if found is None:
+            raise ValueError("a kernel that is no matrix product is scheduled as one")
+        return product.emit(step.kernel, found, name)
     options = dict(step.schedule.options)
     blocking = Blocking(options.get("rows", 1), options.get("columns", 1), options.get("unroll", 1))
     return _Function(step.kernel, blocking, name).write()
@@ -40,8 +49,21 @@ def emit(step: Step, name: str) -> str:
 
 def source(functions: Iterable[str]) -> str:
     """A whole C file of the helpers and functions."""
-    helpers = (Path(__file__).parent / "vector.h").read_text()
-    return "\n".join([helpers, *functions])
+    texts = list(functions)
+    helpers = [_text("kernel.h")]
+    if any("matrix_product(" in t for t in texts):
+        helpers.append(_text("product.h"))
+    return "\n".join([*helpers, *texts])
+
+
+def driver_source() -> str:
+    """A whole C file of the function that runs a table of launches."""
+    return _text("driver.c")
+
+
+@functools.cache
+def _text(name: str) -> str:
+    return (Path(__file__).parent / name).read_text()
 
 
 def grid_tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:

@@ -9,8 +9,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__AVX2__) || defined(__F16C__) || defined(__FMA__)
-#include <immintrin.h>
+#if !defined(__has_builtin)
+#define __has_builtin(name) 0
+#endif
+/* GCC widens narrow vectors element by element, so its own builtins are used; clang does it well, and
+ * has other builtins.  <immintrin.h> would take longer to read than a kernel to compile. */
+#if defined(__AVX2__) && !defined(__clang__)
+#define HAS_AVX2_BUILTINS 1
 #endif
 
 #define LANES 8
@@ -25,6 +30,9 @@ VECTOR(uint16_t, u16x8);
 VECTOR(int32_t, i32x8);
 VECTOR(uint32_t, u32x8);
 VECTOR(int64_t, i64x8);
+typedef int16_t i16x8 __attribute__((vector_size(16)));
+typedef int8_t i8x16 __attribute__((vector_size(16)));
+typedef float f32x4 __attribute__((vector_size(16)));
 
 #if defined(__x86_64__)
 /* Keeps an operand in a register: compilers else load it again for each instruction that reads it. */
@@ -51,8 +59,12 @@ INLINE uint16_t to_bf16(float x) {
 }
 
 #if defined(__F16C__)
-INLINE float from_f16(uint16_t raw) { return _cvtsh_ss(raw); }
-INLINE uint16_t to_f16(float x) { return (uint16_t)_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT); }
+INLINE float from_f16(uint16_t raw) {
+  return __builtin_ia32_vcvtph2ps((i16x8){(int16_t)raw, 0, 0, 0, 0, 0, 0, 0})[0];
+}
+INLINE uint16_t to_f16(float x) {
+  return (uint16_t)((i16x8)__builtin_ia32_vcvtps2ph((f32x4){x, 0, 0, 0}, 0))[0];
+}
 #else
 INLINE float from_f16(uint16_t raw) {
   uint32_t sign = (uint32_t)(raw & 0x8000) << 16, exponent = (raw >> 10) & 31, mantissa = raw & 1023, bits;
@@ -203,15 +215,18 @@ NARROW(int8_t, i8x8)
 NARROW(uint8_t, u8x8)
 NARROW(uint16_t, u16x8)
 
-#if defined(__AVX2__)
-INLINE i32x8 ld_i8(const int8_t *p) {
-  return (i32x8)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
+#if defined(HAS_AVX2_BUILTINS)
+INLINE i8x16 eight_bytes(const void *p) {
+  int64_t bytes;
+  memcpy(&bytes, p, 8);
+  return (i8x16)(int64_t __attribute__((vector_size(16)))){bytes, 0};
 }
-INLINE i32x8 ld_u8(const uint8_t *p) {
-  return (i32x8)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
-}
+INLINE i32x8 ld_i8(const int8_t *p) { return (i32x8)__builtin_ia32_pmovsxbd256((char __attribute__((vector_size(16))))eight_bytes(p)); }
+INLINE i32x8 ld_u8(const uint8_t *p) { return (i32x8)__builtin_ia32_pmovzxbd256((char __attribute__((vector_size(16))))eight_bytes(p)); }
 INLINE f32x8 ld_bf16(const uint16_t *p) {
-  return (f32x8)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16);
+  i16x8 raw;
+  memcpy(&raw, p, 16);
+  return (f32x8)((u32x8)__builtin_ia32_pmovzxwd256(raw) << 16);
 }
 #else
 INLINE i32x8 ld_i8(const int8_t *p) { return __builtin_convertvector(ld_i8x8(p), i32x8); }
@@ -229,9 +244,14 @@ INLINE void st_bf16(uint16_t *p, f32x8 v) {
   st_u16x8(p, __builtin_convertvector(bits, u16x8));
 }
 #if defined(__F16C__)
-INLINE f32x8 ld_f16(const uint16_t *p) { return (f32x8)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+INLINE f32x8 ld_f16(const uint16_t *p) {
+  i16x8 raw;
+  memcpy(&raw, p, 16);
+  return __builtin_ia32_vcvtph2ps256(raw);
+}
 INLINE void st_f16(uint16_t *p, f32x8 v) {
-  _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+  i16x8 raw = (i16x8)__builtin_ia32_vcvtps2ph256(v, 0);
+  memcpy(p, &raw, 16);
 }
 #else
 INLINE f32x8 ld_f16(const uint16_t *p) {
@@ -296,9 +316,12 @@ EACH(f32x8, exp2_f32x8, exp2_f32)
 EACH(f32x8, log2_f32x8, log2_f32)
 EACH(f32x8, sin_f32x8, sin_f32)
 INLINE f32x8 abs_f32x8(f32x8 a) { return (f32x8)((i32x8)a & 0x7fffffff); }
-#if defined(__AVX2__)
-INLINE f32x8 sqrt_f32x8(f32x8 a) { return (f32x8)_mm256_sqrt_ps((__m256)a); }
-INLINE f32x8 floor_f32x8(f32x8 a) { return (f32x8)_mm256_floor_ps((__m256)a); }
+#if defined(HAS_AVX2_BUILTINS)
+INLINE f32x8 sqrt_f32x8(f32x8 a) { return __builtin_ia32_sqrtps256(a); }
+INLINE f32x8 floor_f32x8(f32x8 a) { return __builtin_ia32_roundps256(a, 1); }
+#elif __has_builtin(__builtin_elementwise_sqrt) && __has_builtin(__builtin_elementwise_floor)
+INLINE f32x8 sqrt_f32x8(f32x8 a) { return __builtin_elementwise_sqrt(a); }
+INLINE f32x8 floor_f32x8(f32x8 a) { return __builtin_elementwise_floor(a); }
 #else
 EACH(f32x8, sqrt_f32x8, sqrt_f32)
 EACH(f32x8, floor_f32x8, floor_f32)
@@ -315,10 +338,10 @@ EACH(f32x8, floor_f32x8, floor_f32)
 INTS8(i32x8, i32, SAME)
 INTS8(i64x8, i64, narrow_mask)
 
-#if defined(__FMA__)
-INLINE f32x8 fma_f32x8(f32x8 a, f32x8 b, f32x8 c) {
-  return (f32x8)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-}
+#if __has_builtin(__builtin_elementwise_fma)
+INLINE f32x8 fma_f32x8(f32x8 a, f32x8 b, f32x8 c) { return __builtin_elementwise_fma(a, b, c); }
+#elif defined(__FMA__)
+INLINE f32x8 fma_f32x8(f32x8 a, f32x8 b, f32x8 c) { return __builtin_ia32_vfmaddps256(a, b, c); }
 #else
 INLINE f32x8 fma_f32x8(f32x8 a, f32x8 b, f32x8 c) {
   for (int l = 0; l < LANES; l++) c[l] = fma_f32(a[l], b[l], c[l]);
@@ -387,11 +410,11 @@ ACROSS(int64_t, i64x8, i64)
 SUM(double, f64x8, f64)
 SUM(int32_t, i32x8, i32)
 SUM(int64_t, i64x8, i64)
-#if defined(__AVX2__)
+#if __has_builtin(__builtin_shufflevector)
 INLINE float sum_f32(f32x8 v) {
-  __m128 s = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
-  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+  f32x4 s = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  s += __builtin_shufflevector(s, s, 2, 3, 0, 1);
+  return s[0] + s[1];
 }
 #else
 SUM(float, f32x8, f32)

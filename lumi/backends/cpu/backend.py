@@ -1,0 +1,72 @@
+"""The CPU's share of the search: schedules, estimates, measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lumi.backends.cpu import emit as code
+from lumi.backends.cpu import schedule
+from lumi.backends.cpu.compile import find_compiler
+from lumi.backends.cpu.device import CpuDevice, cores
+from lumi.backends.cpu.measure import Measurer
+from lumi.field.region import Region
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
+from lumi.search.model import Machine, estimate
+from lumi.search.protocol import Cost, Failure, Timing
+
+BANDWIDTH = 15e9
+"""Bytes a second that one core reads from memory."""
+
+
+def machine(units: int, template: str) -> Machine:
+    """What the analytic model knows of `units` cores under a template.
+
+    The rates are those of one core with AVX2 near 3 GHz, in round figures that do not depend on the
+    moment, so that a plan made without measuring is the same every time.
+    """
+    dots = {"blas": 70e9, "matmul": 50e9}.get(template, 12e9)
+    elements = {"c": 6e9}.get(template, 9e9)
+    return Machine(
+        units=units,
+        bandwidth=BANDWIDTH * units,
+        cache_bandwidth=60e9 * units,
+        dot_rate=dots * units,
+        element_rate=elements * units,
+        launch=2e-6,
+        tile_memory=1 << 20,
+        cache=32 << 20,
+    )
+
+
+class CpuBackend:
+    """What `lumi.search` asks of this machine's processor."""
+
+    def __init__(self) -> None:
+        self._cores = cores()
+        self._measurer = Measurer()
+
+    @property
+    def name(self) -> str:
+        """The processor, its cores and the compiler."""
+        compiler = find_compiler()
+        return f"{CpuDevice().name}, {compiler.version if compiler else 'numpy'}"
+
+    def emit(self, step: Step, name: str) -> str:
+        """The C function of a step, for reading."""
+        return code.emit(schedule.available(step), name)
+
+    def default(self, kernel: Kernel) -> Step:
+        """A kernel under the schedule that works for every kernel."""
+        return Step(kernel, schedule.DEFAULT)
+
+    def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
+        """Every schedule of a kernel, the one that always works first."""
+        return schedule.schedules(kernel)
+
+    def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """The analytic estimate of one run."""
+        return estimate(kernel, dims, machine(self._cores, schedule.template))
+
+    def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
+        """Compile and run a graph on seeded random data; its times, if its results are right."""
+        return self._measurer.measure(region, graph, dims)

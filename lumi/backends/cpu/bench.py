@@ -1,0 +1,135 @@
+"""A region's random data, laid out in memory for a candidate, and whether its results are right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lumi import dim
+from lumi.backends.cpu.arithmetic import Array
+from lumi.backends.cpu.child import SharedMemory
+from lumi.backends.cpu.samples import depends_on_rounding, samples, tolerance
+from lumi.dtype import BF16, DType, widen_bf16
+from lumi.field.evaluate import evaluate
+from lumi.field.region import Region
+from lumi.llir.kernel import KernelGraph
+from lumi.plan.plan import ALIGNMENT
+
+COLD = 4 << 20, 96 << 20
+"""A region that touches more bytes than the first is timed on copies of its buffers that together exceed
+the second, so that weights come from memory, as they do in a model with many layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where each buffer of a graph lies in the shared memory, for each copy of the region's buffers.
+
+    The graph's own buffers begin at `temporaries`.
+    """
+
+    copies: tuple[Mapping[str, int], ...]
+    temporaries: int
+    size: int
+
+
+@dataclass(slots=True)
+class Bench:
+    """A region's random data at some dims, and the results it must give."""
+
+    region: Region
+    values: Mapping[str, int]
+    given: dict[str, Array] = field(init=False)
+    wanted: dict[str, Array] = field(init=False)
+    limit: float = field(init=False)
+    filled: int = -1
+
+    def __post_init__(self) -> None:
+        self.given = samples(self.region, self.values)
+        stored = {s.access.buffer for s in self.region.stores}
+        arrays = {k: _wide(v, self._dtype(k)) if k in stored else v for k, v in self.given.items()}
+        evaluate(self.region, arrays, self.values)
+        self.wanted = {name: arrays[name] for name in stored}
+        self.limit = tolerance(self.region, self.values)
+
+    def _dtype(self, buffer: str) -> DType:
+        accesses = [*self.region.accesses.values(), *(s.access for s in self.region.stores)]
+        return next(a.dtype for a in accesses if a.buffer == buffer)
+
+    def fits(self, region: Region, values: Mapping[str, int]) -> bool:
+        """Whether it is the data of that region at those dims."""
+        return region.key == self.region.key and values == self.values
+
+    def layout(self, graph: KernelGraph) -> Layout:
+        """Places for the region's buffers, then for the graph's temporaries."""
+        total = sum(a.nbytes for a in self.given.values())
+        number = 1 if total < COLD[0] else max(1, -(-COLD[1] // total))
+        place, copies = 0, []
+        for _ in range(number):
+            offsets = {}
+            for name, array in self.given.items():
+                offsets[name] = place
+                place += _aligned(array.nbytes)
+            copies.append(offsets)
+        first, shared = place, {}
+        for name, temporary in graph.temporaries.items():
+            shared[name] = place
+            count = math.prod(dim.value(e, self.values) for e in temporary.shape)
+            place += _aligned(count * temporary.dtype.size)
+        return Layout(tuple({**c, **shared} for c in copies), first, max(place, ALIGNMENT))
+
+    def fill(self, memory: SharedMemory, layout: Layout) -> None:
+        """Write the data: all of it into new memory, else what the last run changed; spoil the rest."""
+        fresh = memory.generation != self.filled
+        for offsets in layout.copies:
+            for name, array in self.given.items():
+                if fresh or name in self.wanted:
+                    memory.view(offsets[name], array)[...] = array
+        memory.bytes[layout.temporaries : layout.size] = 0xFF
+        self.filled = memory.generation
+
+    def compare(self, memory: SharedMemory, layout: Layout) -> str:
+        """What is wrong with the results in memory; empty when nothing is."""
+        for store in self.region.stores:
+            name = store.access.buffer
+            got = memory.view(layout.copies[0][name], self.given[name])
+            wrong = mismatch(
+                got, self.wanted[name], store.access.dtype, self.limit, depends_on_rounding(store.term)
+            )
+            if wrong:
+                return f"{name}: {wrong}"
+        return ""
+
+
+def _aligned(size: int) -> int:
+    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+
+
+def _wide(raw: Array, dtype: DType) -> Array:
+    """A copy that the reference may write: floats in f64."""
+    if not dtype.is_float:
+        return raw.copy()
+    return (widen_bf16(raw) if dtype == BF16 else raw).astype(np.float64)
+
+
+def mismatch(raw: Array, want: Array, dtype: DType, limit: float, rounded: bool) -> str:
+    """How results differ from the reference by more than rounding; empty when they do not.
+
+    Floats may differ by `limit` times the largest finite result; infinities and NaN must be where they
+    are in the reference.  With `rounded`, one integer in a hundred may differ.
+    """
+    if not dtype.is_float:
+        wrong = int(np.count_nonzero(raw != want))
+        allowed = raw.size // 100 if rounded else 0
+        return f"{wrong} of {raw.size} integers differ" if wrong > allowed else ""
+    got = _wide(raw, dtype)
+    finite = np.isfinite(want)
+    if not np.array_equal(got[~finite], want[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
+        return "infinities or NaN are not where they should be"
+    if not finite.any():
+        return ""
+    largest = float(np.abs(want[finite]).max())
+    error = float(np.abs(got[finite] - want[finite]).max())
+    return f"off by {error:.3g} where {limit * largest:.3g} is allowed" if error > limit * largest else ""

@@ -1,0 +1,130 @@
+"""Seeded random contents for the buffers of a region, and how far right results may be from each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from lumi import dim
+from lumi.backends.cpu.arithmetic import Array
+from lumi.dtype import BF16, BOOL, DTYPES, F16, F64, DType, round_to_bf16
+from lumi.field.access import Access
+from lumi.field.region import Region
+from lumi.field.term import Red, Sel, Term, Un, children
+
+BLOCK = 1_000_003
+"""Values drawn for a large buffer; a prime, so that their repetition lines up with no dimension."""
+
+SLACK = 64.0
+"""Roundings in a row that a right result may differ by, beside those of its longest reduction."""
+
+
+def samples(region: Region, dims: Mapping[str, int], seed: int = 0) -> dict[str, Array]:
+    """Raw memory for every buffer of the region by canonical name (`B0` …).
+
+    Floats are normal, small integers cover their type, others are legal indices of whatever the region
+    gathers from.
+    """
+    generator = np.random.default_rng(seed)
+    found = {a.buffer: a for a in _accesses(region)}
+    limit = _index_limit(region, dims)
+    return {
+        name: _sample(found[name].dtype, _shape(found[name], dims), limit, generator)
+        for name in (f"B{k}" for k in range(len(region.buffers)))
+        if name in found
+    }
+
+
+def _accesses(region: Region) -> Iterator[Access]:
+    yield from region.accesses.values()
+    for store in region.stores:
+        yield store.access
+
+
+def _shape(access: Access, dims: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(dim.value(e, dims) for e in access.shape)
+
+
+def _index_limit(region: Region, dims: Mapping[str, int]) -> int | None:
+    """The least size of a dimension that data index; None when nothing is gathered."""
+    sizes = [
+        dim.value(size, dims)
+        for access in region.accesses.values()
+        for index, size in zip(access.index, access.shape, strict=True)
+        if index.data()
+    ]
+    return min(sizes, default=None)
+
+
+def _sample(dtype: DType, shape: tuple[int, ...], limit: int | None, generator: np.random.Generator) -> Array:
+    count = math.prod(shape)
+    return (
+        np.resize(_block(dtype, min(count, BLOCK), limit, generator), shape)
+        if count
+        else np.empty(shape, dtype.storage)
+    )
+
+
+def _block(dtype: DType, count: int, limit: int | None, generator: np.random.Generator) -> Array:
+    if dtype == BOOL:
+        return generator.integers(0, 2, count).astype(dtype.storage)
+    if dtype.is_float:
+        values = generator.standard_normal(count)
+        return round_to_bf16(values) if dtype == BF16 else values.astype(dtype.storage)
+    low, high = dtype.bounds if dtype.size == 1 else (-9, 9)
+    if limit is not None and dtype.size > 1:
+        low, high = 0, max(limit - 1, 0)
+    return generator.integers(low, high, count, endpoint=True).astype(dtype.storage)
+
+
+def tolerance(region: Region, dims: Mapping[str, int]) -> float:
+    """How far a right float result may be off, in units of the largest result.
+
+    Each rounding errs by half a spacing of the coarsest type in use; a sum of n terms in another order by
+    about √n of them.
+    """
+    length, coarsest = 1, 2.0**-53
+    extents = {a.name: dim.value(a.extent, dims) for a in region.axes}
+    for term in _terms(region):
+        if isinstance(term, Red):
+            length = max(length, math.prod(extents[a] for a in term.axes))
+        if isinstance(term, Un) and term.op.startswith("cast."):
+            coarsest = max(coarsest, _spacing(DTYPES[term.op[5:]]))
+    for access in _accesses(region):
+        coarsest = max(coarsest, _spacing(access.dtype))
+    return coarsest * (SLACK + math.sqrt(length))
+
+
+def _spacing(dtype: DType) -> float:
+    """The relative rounding error of a float type; arithmetic is never coarser than f32 but for halves."""
+    if not dtype.is_float:
+        return 0.0
+    return {BF16: 2.0**-9, F16: 2.0**-12, F64: 2.0**-53}.get(dtype, 2.0**-24)
+
+
+def _terms(region: Region) -> Iterator[Term]:
+    seen: set[int] = set()
+    todo = [s.term for s in region.stores]
+    while todo:
+        term = todo.pop()
+        if id(term) not in seen:
+            seen.add(id(term))
+            yield term
+            todo.extend(children(term))
+
+
+def depends_on_rounding(term: Term) -> bool:
+    """Whether an integer result may differ by float rounding: it compares or converts floats."""
+    seen: set[int] = set()
+    todo = [term]
+    while todo:
+        inner = todo.pop()
+        if id(inner) in seen:
+            continue
+        seen.add(id(inner))
+        if isinstance(inner, Sel) or (isinstance(inner, Un) and inner.op.startswith("cast.")):
+            return True
+        todo.extend(children(inner))
+    return False
