@@ -121,17 +121,14 @@ class Interpreter:
 
     def evaluate(self, form: Form, scope: Scope) -> Value:
         """The value of a form; a cell is opened."""
-        match form:
-            case Symbol():
-                return self._read(form, scope)
-            case List():
-                return self._list(form, scope)
-            case Vector(items):
-                return tuple([self.evaluate(item, scope) for item in items])
-            case Keyword():
-                return form
-            case _:
-                return form.value
+        # by hand and in order of frequency: a model evaluates tens of thousands of forms
+        if isinstance(form, Symbol):
+            return self._read(form, scope)
+        if isinstance(form, List):
+            return self._list(form, scope)
+        if isinstance(form, Vector):
+            return tuple([self.evaluate(item, scope) for item in form.items])
+        return form if isinstance(form, Keyword) else form.value
 
     def body(self, forms: Sequence[Form], scope: Scope) -> Value:
         """The value of the last of `forms`; nil for none."""
@@ -176,9 +173,10 @@ class Interpreter:
             if run is not None:
                 return run(self, form, scope)
         callee = self.evaluate(head, scope)
-        if isinstance(callee, Function) and callee.kind is Kind.MACRO:
-            return self.evaluate(self.expand(callee, form), scope)
-        if not isinstance(callee, Function | Builtin):
+        if isinstance(callee, Function):
+            if callee.kind is Kind.MACRO:
+                return self.evaluate(self.expand(callee, form), scope)
+        elif not isinstance(callee, Builtin):
             raise LumiError(
                 "call error",
                 f"{describe(callee)} is {a_kind_of(callee)}, not a function",
@@ -215,18 +213,17 @@ class Interpreter:
         self, callee: Value, positional: Sequence[Value], keywords: Mapping[str, Value], form: Form | None
     ) -> Value:
         """Call a function or builtin from `form`, which errors point at."""
-        match callee:
-            case Builtin():
-                return self._call_builtin(callee, positional, keywords, form)
-            case Function():
-                return self._call_function(callee, positional, keywords, form)
-            case _:
-                raise LumiError("call error", f"{describe(callee)} is not a function", _span(form))
+        if isinstance(callee, Builtin):
+            return self._call_builtin(callee, positional, keywords, form)
+        if isinstance(callee, Function):
+            return self._call_function(callee, positional, keywords, form)
+        raise LumiError("call error", f"{describe(callee)} is not a function", _span(form))
 
     def _call_builtin(
         self, callee: Builtin, positional: Sequence[Value], keywords: Mapping[str, Value], form: Form | None
     ) -> Value:
-        self.builder.span = self.place(form)
+        if form is not None:  # a function called by map or reduce belongs where that was called
+            self.builder.span = self.place(form)
         try:
             callee.signature.check(callee.name, len(positional), keywords)
             named = {k.replace("-", "_"): v for k, v in keywords.items()}
@@ -399,8 +396,8 @@ def _types(values: Sequence[Value]) -> str:
 
 def _moved(error: LumiError, callee: Function, span: Span | None, positional: Sequence[Value]) -> LumiError:
     """The error of a transparent function, shown at its call."""
-    inside = callee.span is not None and error.span is not None and error.span.source is callee.span.source
-    if error.span is None or inside:
+    home = callee.span.source.name if callee.span is not None else ""
+    if error.span is None or error.span.source.name == home:
         error.span = span
         error.label = error.label or _types(positional)
     return error

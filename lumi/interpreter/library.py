@@ -1,12 +1,11 @@
-"""The standard library as a scope: read once a process, a file when one of its names is first used."""
+"""The standard library as a scope: indexed once a process, a definition parsed when it is first used."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from lumi import paths
 from lumi.errors import LumiError, Source
@@ -14,7 +13,7 @@ from lumi.hlir.builder import Builder
 from lumi.interpreter import axes, declare, define, host, primitive, special
 from lumi.interpreter.builtin import BUILTINS
 from lumi.interpreter.evaluate import Interpreter
-from lumi.interpreter.scope import MISSING, Scope
+from lumi.interpreter.scope import Scope
 from lumi.syntax import reader
 
 REGISTERED = (axes, declare, define, host, primitive, special)
@@ -23,58 +22,75 @@ REGISTERED = (axes, declare, define, host, primitive, special)
 TRANSPARENT = ("prelude.lumi", "math.lumi")
 """Files of elementwise functions, as good as built in: their errors are reported where they are called."""
 
-_DEFINITION = re.compile(r"^\((?:def|defn|deflayer|defmacro)\s+([^\s()\[\]]+)", re.MULTILINE)
+_TOP = re.compile(r"^\(", re.MULTILINE)
+_DEFINITION = re.compile(r"\((?:def|defn|deflayer|defmacro)\s+([^\s()\[\]]+)")
+_VISIBLE = re.compile(r"[^\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Characters `start` up to `stop` of a file: one definition and the comment after it."""
+
+    file: str
+    start: int
+    stop: int
 
 
 class Library(Scope):
     """The names of the stdlib, around them the builtins.
 
-    An index of the definitions is made from their first lines; a file is parsed at the first use of one
-    of its names, so that a small model does not pay for the whole library.
+    A definition begins with a bracket at the start of a line.  That gives an index without parsing, so
+    that a model pays only for the part of the library that it uses.
     """
 
-    __slots__ = ("_files", "_read", "texts")
+    __slots__ = ("_places", "texts")
 
     def __init__(self, texts: dict[str, str]) -> None:
         super().__init__(Scope(names={**host.NAMES, **BUILTINS}))
         self.texts = texts
-        self._files: dict[str, str] = {}
-        self._read: set[str] = set()
+        self._places: dict[str, Place] = {}
         for file, text in texts.items():
-            for name in _DEFINITION.findall(text):
-                if name in self._files:
-                    raise LumiError("name error", f"`{name}` is defined in {self._files[name]} and {file}")
-                self._files[name] = file
+            starts = [match.start() for match in _TOP.finditer(text)]
+            for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
+                self._add(file, text, start, stop)
 
-    def own(self, name: str) -> Any:
-        """The value of a library name, read from its file now if need be."""
-        if name not in self.names and name in self._files:
-            self.read(self._files[name])
-        return self.names.get(name, MISSING)
+    def _add(self, file: str, text: str, start: int, stop: int) -> None:
+        found = _DEFINITION.match(text, start)
+        if found is None:
+            raise LumiError("form error", f"{file} holds more than definitions: {text[start:stop].strip()}")
+        name = found.group(1)
+        if name in self._places:
+            raise LumiError("name error", f"`{name}` is defined in {self._places[name].file} and {file}")
+        self._places[name] = Place(file, start, stop)
+
+    def supply(self, name: str) -> bool:
+        """Parse the definition of a library name."""
+        if name not in self._places:
+            return False
+        self._define(self._places[name])
+        return name in self.names
 
     def own_names(self) -> Iterator[str]:
         """Every name that a file defines."""
-        yield from self._files
+        yield from self._places
 
     def file_of(self, name: str) -> str | None:
         """The file that defines `name`."""
-        return self._files.get(name)
+        return self._places[name].file if name in self._places else None
 
-    def read(self, file: str) -> None:
-        """Evaluate the definitions of a file, once."""
-        if file in self._read:
-            return
-        self._read.add(file)
+    def _define(self, place: Place) -> None:
         interpreter = Interpreter(Builder(), self)
         interpreter.top, interpreter.in_file = self, True
-        interpreter.transparent = file in TRANSPARENT
-        for form in reader.read(Source(f"stdlib/{file}", self.texts[file])):
+        interpreter.transparent = place.file in TRANSPARENT
+        # blanks before the definition keep its lines and columns
+        text = self.texts[place.file]
+        blank = _VISIBLE.sub(" ", text[: place.start])
+        for form in reader.read(Source(f"stdlib/{place.file}", blank + text[place.start : place.stop])):
             interpreter.evaluate(form, self)
 
 
 @cache
 def library() -> Library:
     """The library of this process."""
-    folder: Path = paths.data("stdlib")
-    files = sorted(folder.glob("*.lumi"))
+    files = sorted(paths.data("stdlib").glob("*.lumi"))
     return Library({f.name: f.read_text(encoding="utf-8") for f in files})

@@ -31,6 +31,9 @@ from lumi.interpreter.builtin import (
 from lumi.interpreter.evaluate import Interpreter
 from lumi.interpreter.value import Value, describe
 
+_NUMBERS = (int, float)
+_SIZES = (int, Dim)
+
 _HOST_UNARY: dict[UnaryKind, tuple[Callable[[float], float], str]] = {
     UnaryKind.EXP2: (lambda x: 2.0**x if x < 1024 else math.inf, "2ˣ."),
     UnaryKind.LOG2: (
@@ -64,7 +67,7 @@ def _binary(interpreter: Interpreter, kind: BinaryKind, a: Value, b: Value) -> N
 
 def _hosts(*values: Value) -> bool:
     """Whether all are numbers or dims that a host operation can take: no tensor, no dim beside a float."""
-    return all(isinstance(v, int | Dim if _symbolic(*values) else int | float) for v in values)
+    return all(isinstance(v, _SIZES if _symbolic(*values) else _NUMBERS) for v in values)
 
 
 def _symbolic(*values: Value) -> bool:

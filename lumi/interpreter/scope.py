@@ -27,15 +27,14 @@ class Scope:
         """The innermost value of `name`, or `MISSING`."""
         scope: Scope | None = self
         while scope is not None:
-            value = scope.own(name)
-            if value is not MISSING:
-                return value
+            if name in scope.names or scope.supply(name):
+                return scope.names[name]
             scope = scope.parent
         return MISSING
 
-    def own(self, name: str) -> Any:
-        """The value of `name` in this scope alone, or `MISSING`."""
-        return self.names.get(name, MISSING)
+    def supply(self, name: str) -> bool:
+        """Bind a name that this scope makes on demand; whether there is one."""
+        return False
 
     def own_names(self) -> Iterator[str]:
         """The names bound in this scope alone."""
