@@ -33,21 +33,20 @@ def lower(graph: Graph) -> list[Region]:
     than a region may have.
     """
     partition = Partition(graph, order(graph))
+    done: dict[int, _Lowered] = {}
     while True:
-        done: dict[tuple[object, ...], _Lowered] = {}
-        regions: list[Region] = []
-        for part in partition.parts():
-            key = part.fingerprint()
+        large = None
+        for part, kind in partition.parts:
             try:
-                if key not in done:
-                    done[key] = _lower(part, graph.dims, LIMIT - SPARE)
+                if kind not in done:
+                    done[kind] = _lower(part, graph.dims, LIMIT - SPARE)
             except AxisLimitError:
-                if partition.halve(part.number):
-                    break
-                done[key] = _lower(part, graph.dims, LIMIT + 1)
-            regions.append(done[key].region_of(part))
-        else:
-            return regions
+                large = part
+                break
+        if large is None:
+            return [done[kind].region_of(part) for part, kind in partition.parts]
+        if not partition.halve(large.number):
+            done[kind] = _lower(large, graph.dims, LIMIT + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lumi.hlir.graph import Graph, Node
 from lumi.hlir.op import (
@@ -35,8 +36,7 @@ from lumi.hlir.op import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A node to compute, or to copy into memory of its own."""
 
     node: Node

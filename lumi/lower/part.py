@@ -77,9 +77,15 @@ def _signature(node: Node) -> object:
             return op
 
 
-def collect(roots: Iterable[Root], memory: Callable[[Node], str | None]) -> dict[int, Node]:
-    """Every node below the roots by id, inputs first; nothing below a node that has memory, but for roots."""
+def collect(
+    roots: Iterable[Root], memory: Callable[[Node], str | None]
+) -> tuple[tuple[Node, ...], dict[int, str]]:
+    """Every node below the roots, inputs first, and the buffers of those in memory.
+
+    `memory` names the buffer of a node; what is below such a node is left out, unless it is a root.
+    """
     done: dict[int, Node] = {}
+    names: dict[int, str] = {}
     for root in roots:
         todo: list[tuple[Node, bool]] = [(root.node, False)]
         while todo:
@@ -89,14 +95,15 @@ def collect(roots: Iterable[Root], memory: Callable[[Node], str | None]) -> dict
             if ready:
                 done[node.id] = node
                 continue
+            name = memory(node)
+            if name:
+                names[node.id] = name
             todo.append((node, True))
-            todo.extend((i, False) for i in reversed(_below(node, root, memory)))
-    return done
+            todo.extend((i, False) for i in reversed(_below(node, root, name)))
+    return tuple(done.values()), names
 
 
-def _below(node: Node, root: Root, memory: Callable[[Node], str | None]) -> tuple[Node, ...]:
-    if node is root.node and root.kind is Rooted.WRITE:
-        return node.inputs[1:]
-    if memory(node) and not (node is root.node and root.kind is Rooted.VALUE):
-        return ()
-    return node.inputs
+def _below(node: Node, root: Root, name: str | None) -> tuple[Node, ...]:
+    if node is root.node and root.kind is not Rooted.COPY:
+        return node.inputs[1:] if root.kind is Rooted.WRITE else node.inputs
+    return () if name else node.inputs

@@ -35,7 +35,7 @@ class Draft:
 
 
 class Partition:
-    """The drafts of a graph in program order, and the parts made of them."""
+    """The parts of a graph in program order, each with a number that equal ones share."""
 
     def __init__(self, graph: Graph, found: Order) -> None:
         self._order = found
@@ -45,40 +45,43 @@ class Partition:
         for task, sources in found.reads.items():
             for source in sources:
                 self._users[source].append(task)
-        self.drafts = _drafts(found)
-        self._join()
-
-    def parts(self) -> list[Part]:
-        """The parts, numbered in program order."""
-        home = {task: k for k, draft in enumerate(self.drafts) for task in draft.tasks}
-        return [self._part(k, draft, home) for k, draft in enumerate(self.drafts)]
+        self._kinds: dict[tuple[object, ...], int] = {}
+        self._drafts = _drafts(found)
+        self.parts = self._make()
+        if self._join():
+            self.parts = self._make()
 
     def halve(self, number: int) -> bool:
         """Make two parts of one that is too large; False when it is a single task."""
-        draft = self.drafts[number]
+        draft = self._drafts[number]
         if len(draft.tasks) < 2:
             return False
         middle = len(draft.tasks) // 2
         halves = [Draft(draft.scope, draft.tasks[:middle]), Draft(draft.scope, draft.tasks[middle:])]
-        self.drafts[number : number + 1] = halves
+        self._drafts[number : number + 1] = halves
+        self.parts = self._make()
         return True
 
-    # -- joining
+    def _make(self) -> list[tuple[Part, int]]:
+        home = {task: k for k, draft in enumerate(self._drafts) for task in draft.tasks}
+        parts = [self._part(k, draft, home) for k, draft in enumerate(self._drafts)]
+        return [(part, self._kinds.setdefault(part.fingerprint(), len(self._kinds))) for part in parts]
 
-    def _join(self) -> None:
-        sizes = [len(d.tasks) for d in self.drafts]
-        prints = [part.fingerprint() for part in self.parts()]
-        count = Counter(prints)
-        shared = [(count[p] - 1) * size >= WORTH_SHARING for p, size in zip(prints, sizes, strict=True)]
+    def _join(self) -> bool:
+        """Join neighbours; whether there were any."""
+        count = Counter(kind for _, kind in self.parts)
         joined: list[Draft] = []
         can_grow = False
-        for draft, stays in zip(self.drafts, shared, strict=True):
+        for draft, (_, kind) in zip(self._drafts, self.parts, strict=True):
+            stays = (count[kind] - 1) * len(draft.tasks) >= WORTH_SHARING
             if can_grow and not stays and self._joinable(joined[-1], draft):
                 joined[-1].tasks += draft.tasks
             else:
                 joined.append(draft)
             can_grow = not stays
-        self.drafts = joined
+        changed = len(joined) < len(self._drafts)
+        self._drafts = joined
+        return changed
 
     def _joinable(self, a: Draft, b: Draft) -> bool:
         """Whether `b` reads from `a`, needs nothing to be over in it, and both are small."""
@@ -98,10 +101,9 @@ class Partition:
                 return None
             return buffer_name(node, self._order.written)
 
-        nodes = collect(roots, memory)
-        names = {node.id: name for node in nodes.values() if (name := memory(node))}
+        nodes, names = collect(roots, memory)
         owned = frozenset(t.node.id for t in draft.tasks if not t.copy)
-        return Part(number, draft.scope, tuple(nodes.values()), roots, names, owned)
+        return Part(number, draft.scope, nodes, roots, names, owned)
 
     def _rooted(self, task: Task, home: dict[Task, int]) -> Rooted | None:
         if task.copy:
