@@ -51,6 +51,7 @@ def arrange(kernel: Kernel, tiles: Mapping[str, int]) -> Program:
         tiles,
         found.table,
         found.levels,
+        _carried(found.table),
         tuple(found.plain),
         frozenset(uses.arrays),
         frozenset(_in_place(items, uses.readers)),
@@ -66,6 +67,15 @@ def positions(guards: Iterable[Term]) -> Iterator[str]:
         if isinstance(term, Pos):
             yield term.axis
         todo.extend(children(term))
+
+
+def _carried(table: Mapping[str, Definition]) -> frozenset[str]:
+    """The values that need a slot, which is filled anew in every cell."""
+    found: set[str] = set()
+    for var, definition in table.items():
+        if isinstance(definition, Slot) or not found.isdisjoint(arguments(definition)):
+            found.add(var)
+    return frozenset(found)
 
 
 @dataclass(slots=True)
@@ -94,7 +104,8 @@ class _Definitions:
 
     def _plain(self, loop: Loop, level: int) -> None:
         self.plain.append(loop)
-        self.collect(loop.body, level)
+        updates = {c.next for c in loop.carries}
+        self.collect(tuple(s for s in loop.body if getattr(s, "var", None) not in updates), level)
         for carry in loop.carries:
             partial = partial_of(carry, loop)
             assert partial is not None
@@ -302,9 +313,8 @@ class _Items:
                     self._write(statement.var)
 
     def _write(self, var: str) -> None:
-        definition = self.found.table[var]
-        if var in self.arrays and not isinstance(definition, Slot):
-            axes = axes_of(definition)
+        if var in self.arrays and not isinstance(self.found.table[var], Slot):
+            axes = axes_of(self.found.table[var])
             self.blocks[self.found.levels[var]].append(Nest(axes, (Write(var, axes),)))
 
 

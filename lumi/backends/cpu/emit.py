@@ -120,7 +120,7 @@ class _Function:
         return (
             isinstance(item, Nest)
             and not set(item.axes) & set(self.kernel.grid)
-            and all(isinstance(r, Write) for r in item.roots)
+            and all(isinstance(r, Write) and r.var not in self.program.carried for r in item.roots)
         )
 
     # -- cells

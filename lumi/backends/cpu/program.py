@@ -96,8 +96,9 @@ Item: TypeAlias = "Nest | TileLoop"
 class Program:
     """A kernel as nests, with tiles as they are run.
 
-    `levels[v]` is the number of tile loops that v must be inside of.  `loops` are those that became folds
-    or nests.  `arrays` are the values that lie in memory of the cell, `in_place` the carries whose next
+    `levels[v]` is the number of tile loops that v must be inside of.  `carried` are the values that need
+    what a tile loop carries, and so belong to one cell.  `loops` are those that became folds or nests.
+    `arrays` are the values that lie in memory of the cell, `in_place` the carries whose next
     value may be written over the previous one.
     """
 
@@ -105,6 +106,7 @@ class Program:
     tiles: Mapping[str, int]
     definitions: Mapping[str, Definition]
     levels: Mapping[str, int]
+    carried: frozenset[str]
     loops: tuple[Loop, ...]
     arrays: frozenset[str]
     in_place: frozenset[str]

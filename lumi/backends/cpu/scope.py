@@ -18,6 +18,9 @@ from lumi.backends.cpu.ctype import LANES
 from lumi.backends.cpu.program import Program, axes_of
 from lumi.dtype import DType
 
+CELL = 1
+"""The number of the scope of a cell; the function's own is 0."""
+
 Copy: TypeAlias = "Mapping[str, int]"
 """Which copy of each unrolled axis is meant."""
 
@@ -157,7 +160,7 @@ class Writer:
         for k, scope in enumerate(self.scopes):
             if any(a in scope.opened for a in axes):
                 depth = max(depth, k)
-        return depth
+        return max(depth, CELL) if var in self.program.carried else depth
 
     @contextmanager
     def outside(self, depth: int) -> Iterator[Scope]:
