@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lumi import inspect
-from lumi.compiler import Stage
+from lumi.compiler import Stage, compile_graph
 from lumi.errors import LumiError
 from lumi.hlir import text as hlir
 from lumi.hlir.graph import Node
@@ -74,7 +74,7 @@ def _graph(conversation: Conversation, text: str) -> str:
 
 def _stage(stage: Stage) -> Callable[[Conversation, str], str]:
     def run(conversation: Conversation, text: str) -> str:
-        work = conversation.evaluator.compile(conversation.graph(text), stage)
+        work = compile_graph(conversation.graph(text), until=stage)
         return inspect.show(work, stage).rstrip()
 
     return run
@@ -120,8 +120,8 @@ COMMANDS = {
     "type": Command("EXPR", "dtype and shape of an expression, without running it", _type),
     "graph": Command("EXPR", "the tensor graph of an expression or a model", _graph),
     "fields": Command("EXPR", "its regions as fields over named axes", _stage(Stage.FIELDS)),
-    "kernels": Command("EXPR", "the kernels it becomes", _stage(Stage.KERNELS)),
-    "plan": Command("EXPR", "the buffers and launches that run it", _stage(Stage.PLAN)),
+    "kernels": Command("EXPR", "the kernels that lumi compile makes of it", _stage(Stage.KERNELS)),
+    "plan": Command("EXPR", "its buffers and launches", _stage(Stage.PLAN)),
     "time": Command("EXPR", "how long it takes", _time),
     "load": Command("PATH", "take over the definitions of a .lumi file", _load),
     "help": Command("", "this list", _help),

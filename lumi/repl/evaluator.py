@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lumi import dim
-from lumi.compiler import Compilation, Options, Stage, compile_graph
+from lumi.compiler import Options, compile_graph
 from lumi.dtype import DType
 from lumi.hlir import text
 from lumi.hlir.graph import Graph, Node
@@ -23,6 +23,9 @@ from lumi.runtime.session import Session
 from lumi.search.settings import Mode, Settings
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+QUICK = Options(families=("exact",), settings=Settings(mode=Mode.NONE))
+"""How entries are compiled: the first plan that works, every rounding as it is written."""
 
 _UPDATE = "update:"
 """Marks the outputs that carry new values of params."""
@@ -45,7 +48,6 @@ class Evaluator:
     `params` and `states` hold arrays by key, `inputs` the tensors that names are bound to, by input name.
     """
 
-    options: Options = field(default_factory=lambda: Options(settings=Settings(mode=Mode.NONE)))
     params: dict[str, Array] = field(default_factory=dict)
     states: dict[str, Array] = field(default_factory=dict)
     inputs: dict[str, Array] = field(default_factory=dict)
@@ -70,10 +72,6 @@ class Evaluator:
             self._ready = {k: r for k, r in self._ready.items() if r.params.isdisjoint(updated)}
         return outputs
 
-    def compile(self, graph: Graph, until: Stage) -> Compilation:
-        """The graph as far as a stage, for looking at."""
-        return compile_graph(graph, self.options, until)
-
     def _prepare(self, graph: Graph) -> _Ready:
         key = text.show(graph)
         dims = hints(graph)
@@ -82,7 +80,7 @@ class Evaluator:
         for node in graph.leaves(State):
             self._declare(node, dims, self.states)
         if key not in self._ready:
-            plan = self.compile(graph, Stage.PLAN).plan
+            plan = compile_graph(graph, QUICK).plan
             assert plan is not None
             self._device = self._device or open_device(plan.target)
             names = [n.op.name for n in graph.nodes if isinstance(n.op, Input)]

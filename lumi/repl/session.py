@@ -11,7 +11,7 @@ from lumi.hlir.op import Input
 from lumi.interpreter.evaluate import SPECIAL
 from lumi.interpreter.scope import MISSING
 from lumi.interpreter.session import Session
-from lumi.interpreter.trace import trace
+from lumi.interpreter.trace import OUTPUT, trace
 from lumi.interpreter.value import Builtin, Function, Kind, Value
 from lumi.repl import value as values
 from lumi.repl.evaluator import Array, Evaluator
@@ -34,7 +34,6 @@ class Conversation:
     def __init__(self) -> None:
         self.session = Session()
         self.evaluator = Evaluator()
-        self._given = 0
 
     def evaluate(self, text: str) -> Iterator[str]:
         """What the forms of an entry print, one after the other.
@@ -88,8 +87,9 @@ class Conversation:
 
     def _graph(self, result: Value) -> Graph:
         """The graph of the tensors in a value that are not known already, and of the entry's updates."""
-        wanted = {f"out.{node.id}": node for node in values.nodes(result) if not self._is_given(node)}
-        return self.session.graph("entry", wanted)
+        wanted = {node.id: node for node in values.nodes(result) if not self._is_given(node)}
+        outputs = {f"{OUTPUT}.{k}": node for k, node in enumerate(wanted.values())}
+        return self.session.graph("entry", outputs)
 
     def _compute(self, result: Value) -> dict[int, Array]:
         """The arrays of all tensors in a value, by the node's id; the updates of the entry take effect."""
@@ -120,14 +120,13 @@ class Conversation:
         self.session.scope.names[name] = self._kept(name, bound, arrays)
 
     def _kept(self, name: str, bound: Value, arrays: Mapping[int, Array]) -> Value:
+        """The value with each tensor an input of its own, so that binding another name never changes it."""
         match bound:
-            case Node() if not self._is_given(bound):
-                self._given += 1
-                given = f"{name}#{self._given}"
-                self.evaluator.inputs[given] = arrays[bound.id]
-                return self.session.builder.input(given, bound.dtype, bound.shape)
+            case Node():
+                self.evaluator.inputs[name] = arrays[bound.id]
+                return self.session.builder.input(name, bound.dtype, bound.shape)
             case tuple():
-                return tuple(self._kept(name, item, arrays) for item in bound)
+                return tuple(self._kept(f"{name}.{i}", item, arrays) for i, item in enumerate(bound))
             case _:
                 return bound
 
