@@ -26,6 +26,7 @@ class Maker:
     """
 
     _made: dict[tuple[object, ...], Term] = field(default_factory=dict)
+    _integers: set[int] = field(default_factory=set)
 
     def _one(self, key: tuple[object, ...], term: T) -> T:
         return self._made.setdefault((type(term), *key), term)  # type: ignore[return-value]
@@ -44,7 +45,7 @@ class Maker:
 
     def position(self, axis: str) -> Term:
         """The position along an axis."""
-        return self._one((axis,), Pos(axis))
+        return self._integer(self._one((axis,), Pos(axis)))
 
     def number(self, value: float) -> Const:
         """A number without a type."""
@@ -71,7 +72,13 @@ class Maker:
         return self._one((op, id(a), id(b)), Bin(op, a, b))
 
     def select(self, condition: Term, a: Term, b: Term) -> Term:
-        """`a` where the condition holds, else `b`."""
+        """`a` where the condition holds, else `b`; what a choice inside is known to be is chosen here."""
+        if isinstance(a, Sel) and a.condition is condition:
+            a = a.a
+        if isinstance(b, Sel) and b.condition is condition:
+            b = b.b
+        elif isinstance(b, Sel) and self._opposite(condition, b.condition):
+            b = b.a
         return self._one((id(condition), id(a), id(b)), Sel(condition, a, b))
 
     def reduce(self, op: str, axes: Sequence[str], body: Term) -> Term:
@@ -93,6 +100,14 @@ class Maker:
             total = each if total is None else self.binary("and", total, each)
         return total
 
+    def _opposite(self, a: Term, b: Term) -> bool:
+        """Whether `b` holds exactly where `a` does not: an integer is below n, or above n - 1."""
+        match a, b:
+            case Bin("lt", x, Const(n)), Bin("lt", Const(m), y):
+                return x is y and id(x) in self._integers and m == n - 1
+            case _:
+                return False
+
     # -- index arithmetic, in i32
 
     def plus(self, a: Term, b: Term) -> Term:
@@ -101,13 +116,17 @@ class Maker:
             return self.number(a.value + b.value)
         if isinstance(a, Const):
             a, b = b, a
-        return a if b == Const(0.0) else self.binary("add", a, b)
+        return a if b == Const(0.0) else self._integer(self.binary("add", a, b))
 
     def times(self, a: Term, factor: int) -> Term:
         """a · factor."""
         if isinstance(a, Const):
             return self.number(a.value * factor)
-        return a if factor == 1 else self.binary("mul", a, self.number(factor))
+        return a if factor == 1 else self._integer(self.binary("mul", a, self.number(factor)))
+
+    def _integer(self, a: Term) -> Term:
+        self._integers.add(id(a))
+        return a
 
     def quotient(self, a: Term, divisor: int, starts: bool) -> Term:
         """⌊a / divisor⌋; `starts` says that a is not negative, where truncation does."""

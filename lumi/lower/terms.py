@@ -265,10 +265,11 @@ class Terms:
         """`value` where every index is at least its lower and below its upper limit, else `other`."""
         conditions: list[Term] = []
         for at, low, high in limits:
+            whole = self._position(Index(at.terms))  # its offset goes to the other side
             if not self._space.starts(at + -low):
-                conditions.append(self._less(self._make.number(low - 1), self._position(at)))
+                conditions.append(self._less(self._make.number(low - 1 - at.offset), whole))
             if not self._space.ends(at, high):
-                conditions.append(self._less(self._position(at), self._make.extent(high)))
+                conditions.append(self._less(whole, self._make.extent(high - at.offset)))
         never = any(isinstance(c, Number) and not c.value for c in conditions)
         if never:
             return other
