@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -32,7 +32,7 @@ class Tables:
     classes: dict[int, tuple[ENode, ...]]
     nodes: dict[int, int]
     facts: dict[str, dict[int, int]]
-    relations: dict[str, set[tuple[int | float | str, ...]]]
+    relations: dict[str, set[tuple[Attribute, ...]]]
 
 
 def read(engine: Engine) -> Tables:
@@ -55,14 +55,23 @@ def read(engine: Engine) -> Tables:
     return Tables(
         dict(sorted(classes.items())),
         {k: number[value] for k, value in raw.nodes.items()},
-        {name: {number[v]: x for v, x in table.items()} for name, table in raw.facts.items()},
-        {
-            name: {
-                tuple(number[x] if s in SORTS else x for s, x in zip(sorts, row, strict=True)) for row in rows
-            }
-            for name, (sorts, rows) in raw.relations.items()
-        },
+        {name: {number[v]: x for v, x in table.items() if v in number} for name, table in raw.facts.items()},
+        {name: _renumbered(sorts, rows, number) for name, (sorts, rows) in raw.relations.items()},
     )
+
+
+def _renumbered(
+    sorts: Sequence[str], rows: Iterable[tuple[Any, ...]], number: Mapping[Any, int]
+) -> set[tuple[Attribute, ...]]:
+    """The rows of a relation under canonical numbers.
+
+    egglog 13 may leave a row behind under a class that was merged into another; such a row is dropped.
+    """
+    return {
+        tuple(number[x] if s in SORTS else x for s, x in zip(sorts, row, strict=True))
+        for row in rows
+        if all(x in number for s, x in zip(sorts, row, strict=True) if s in SORTS)
+    }
 
 
 def _order(attribute: Attribute) -> tuple[str, str]:
