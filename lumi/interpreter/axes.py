@@ -16,7 +16,8 @@ from lumi.errors import LumiError
 from lumi.hlir.graph import Node
 from lumi.hlir.op import BinaryKind, Monoid
 from lumi.interpreter.builtin import extent, tensor
-from lumi.interpreter.evaluate import Interpreter, special
+from lumi.interpreter.evaluate import Interpreter
+from lumi.interpreter.registry import special
 from lumi.interpreter.scope import Scope
 from lumi.interpreter.value import Value
 from lumi.syntax import printer

@@ -14,9 +14,9 @@ from lumi.dim import Dim, Extent
 from lumi.dtype import BOOL, F32, I32, DType
 from lumi.errors import LumiError
 from lumi.hlir.graph import Node
-from lumi.interpreter.evaluate import Interpreter, as_form
+from lumi.interpreter.evaluate import Interpreter
 from lumi.interpreter.signature import Signature
-from lumi.interpreter.value import Builtin, Value, a_kind_of, describe
+from lumi.interpreter.value import Builtin, Value, a_kind_of, as_form, describe
 from lumi.syntax.form import Symbol
 
 Run: TypeAlias = Callable[..., Any]

@@ -8,7 +8,8 @@ from lumi.dtype import DType
 from lumi.errors import LumiError
 from lumi.hlir.graph import Node
 from lumi.interpreter import builtin
-from lumi.interpreter.evaluate import Interpreter, declaration, special
+from lumi.interpreter.evaluate import Interpreter
+from lumi.interpreter.registry import declaration, special
 from lumi.interpreter.scope import MISSING, Scope, nearest
 from lumi.interpreter.value import Cell, Outputs, Value, describe
 from lumi.syntax import printer

@@ -6,7 +6,8 @@ from lumi import dim
 from lumi.dim import DimRange
 from lumi.errors import LumiError
 from lumi.hlir.graph import Node
-from lumi.interpreter.evaluate import Interpreter, special
+from lumi.interpreter.evaluate import Interpreter
+from lumi.interpreter.registry import DECLARATIONS, check_bindable, special
 from lumi.interpreter.scope import Scope
 from lumi.interpreter.signature import read_signature
 from lumi.interpreter.value import Function, Kind, ModelInput, Value, describe
@@ -42,7 +43,23 @@ def _holds_tensor(value: object) -> bool:
 @special("defn")
 def defn(interpreter: Interpreter, form: List, scope: Scope) -> Value:
     """`(defn name [parameters] "doc" body …)`: a pure function."""
+    for part in form.items[2:]:
+        _check_pure(part)
     return _function(interpreter, form, scope, Kind.FUNCTION)
+
+
+def _check_pure(form: Form) -> None:
+    """Raise when a form declares a param or a state."""
+    match form:
+        case List((Symbol("quote" | "quasiquote"), *_)):
+            return
+        case List((Symbol(head), *_)) if head in DECLARATIONS:
+            raise LumiError("form error", f"a defn declares no {head}", form.span, hint="use deflayer")
+        case List(items) | Vector(items):
+            for item in items:
+                _check_pure(item)
+        case _:
+            return
 
 
 @special("deflayer")
@@ -64,7 +81,7 @@ def _function(interpreter: Interpreter, form: List, scope: Scope, kind: Kind) ->
         raise LumiError("form error", f"{head} {name.name} needs its parameters in [ ]", form.span)
     signature = read_signature(rest[0], f"{head} {name.name}")
     for parameter in signature.names():
-        interpreter.check_bindable(parameter)
+        check_bindable(parameter)
     doc, body = _documented(rest[1:])
     if not body:
         raise LumiError("form error", f"{head} {name.name} has no body", form.span)
@@ -85,7 +102,7 @@ def defmodel(interpreter: Interpreter, form: List, scope: Scope) -> Value:
     parameters = Vector((*(i.name for i in inputs), *items[count:]), rest[0].span)
     signature = read_signature(parameters, f"defmodel {name.name}")
     for parameter in signature.names():
-        interpreter.check_bindable(parameter)
+        check_bindable(parameter)
     doc, body = _documented(rest[1:])
     if not body:
         raise LumiError("form error", f"defmodel {name.name} has no body", form.span, hint=_MODEL_USAGE)
@@ -153,7 +170,7 @@ def _named(interpreter: Interpreter, form: List, scope: Scope, usage: str) -> tu
             "form error", f"{head} stands inside another form", form.span, hint="define at the top of a file"
         )
     name = form.items[1]
-    interpreter.check_bindable(name)
+    check_bindable(name)
     return name, form.items[2:]
 
 

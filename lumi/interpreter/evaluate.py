@@ -1,25 +1,24 @@
-"""Evaluates forms: names, calls, and the traces of errors.
+"""Evaluates forms: names, calls, macros.
 
-Special forms and builtins register themselves here by name; an `Interpreter` is one trace: the builder
-that receives the nodes, the params and states declared so far, the dims bound to integers.
+An `Interpreter` is one trace: the builder that receives the nodes, the params and states declared so
+far, the dims bound to integers.
 """
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
 
 from lumi import dim
 from lumi.dim import Dim
 from lumi.dtype import F32, DType
-from lumi.errors import Frame, LumiError, Span
+from lumi.errors import LumiError, Span
 from lumi.hlir.builder import Builder
-from lumi.hlir.graph import Node
+from lumi.interpreter.blame import moved, traced, types_of
+from lumi.interpreter.pattern import destructure
+from lumi.interpreter.registry import DECLARATIONS, SPECIAL
 from lumi.interpreter.scope import MISSING, Scope, nearest
-from lumi.interpreter.signature import REST, Pattern
 from lumi.interpreter.store import Store
 from lumi.interpreter.value import (
     Builtin,
@@ -28,65 +27,16 @@ from lumi.interpreter.value import (
     Kind,
     Value,
     a_kind_of,
+    as_form,
     as_value,
     describe,
-    items_of,
-    written,
 )
-from lumi.syntax import printer
-from lumi.syntax.form import Float, Form, Int, Keyword, List, Str, Symbol, Vector
+from lumi.syntax.form import Form, Keyword, List, Symbol, Vector
 
 DEEPEST = 200
 """Calls within calls before a recursion counts as endless."""
 
 _PYTHON_FRAMES = 60 * DEEPEST
-_INNERMOST = 8
-_CALL_WIDTH = 48
-
-SpecialForm: TypeAlias = "Callable[[Interpreter, List, Scope], Value]"
-Declaration: TypeAlias = "Callable[[Interpreter, List, Scope], Cell]"
-
-SPECIAL: dict[str, SpecialForm] = {}
-"""Special forms by name, filled by the modules that define them."""
-
-DECLARATIONS: dict[str, Declaration] = {}
-"""The special forms that make a cell; a name bound to one can be `set!`."""
-
-CONSTANTS: dict[str, Value] = {
-    "true": True,
-    "false": False,
-    "nil": None,
-    "inf": math.inf,
-    "-inf": -math.inf,
-    "nan": math.nan,
-}
-"""Names that keep their meaning everywhere."""
-
-
-def special(name: str) -> Callable[[SpecialForm], SpecialForm]:
-    """Register the meaning of `(name …)`."""
-
-    def register(run: SpecialForm) -> SpecialForm:
-        SPECIAL[name] = run
-        return run
-
-    return register
-
-
-def declaration(name: str) -> Callable[[Declaration], Declaration]:
-    """Register the meaning of `(name …)`, which declares a cell."""
-
-    def register(run: Declaration) -> Declaration:
-        DECLARATIONS[name] = run
-
-        def open_cell(interpreter: Interpreter, form: List, scope: Scope) -> Value:
-            return run(interpreter, form, scope).node
-
-        open_cell.__doc__ = run.__doc__
-        SPECIAL[name] = open_cell
-        return run
-
-    return register
 
 
 class Interpreter:
@@ -175,7 +125,7 @@ class Interpreter:
         callee = self.evaluate(head, scope)
         if isinstance(callee, Function):
             if callee.kind is Kind.MACRO:
-                return self.evaluate(self.expand(callee, form), scope)
+                return self._expanded(callee, form, scope)
         elif not isinstance(callee, Builtin):
             raise LumiError(
                 "call error",
@@ -230,7 +180,7 @@ class Interpreter:
             return callee.run(self, *positional, **named)  # type: ignore[no-any-return]
         except LumiError as error:
             if error.span in (None, self.builder.span):
-                error.label = error.label or _types(positional)
+                error.label = error.label or types_of(positional)
             raise error.at(self.place(form)) from None
 
     def _call_function(
@@ -252,8 +202,8 @@ class Interpreter:
             return self._enter(callee, positional, dict(keywords), form)
         except LumiError as error:
             if callee.transparent:
-                raise _moved(error, callee, outer or _span(form), positional) from None
-            raise _traced(error, callee, form) from None
+                raise moved(error, callee, outer or _span(form), positional) from None
+            raise traced(error, callee, form) from None
         finally:
             self._depth -= 1
             self._site = outer
@@ -262,12 +212,7 @@ class Interpreter:
         self, callee: Function, positional: Sequence[Value], keywords: dict[str, Value], form: Form | None
     ) -> Value:
         if self._depth > DEEPEST:
-            raise LumiError(
-                "call error",
-                f"recursion is deeper than {DEEPEST} calls",
-                _span(form),
-                hint="give it a case that ends",
-            )
+            raise _endless(_span(form))
         name = None
         if callee.kind is Kind.LAYER and "name" not in callee.signature.keywords:
             name = keywords.pop("name", callee.name)
@@ -285,47 +230,12 @@ class Interpreter:
         """The scope of a call: parameters bound, defaults evaluated in order."""
         signature, scope = callee.signature, Scope(callee.scope)
         for pattern, value in zip(signature.positional, positional, strict=False):
-            self.destructure(pattern, value, scope)
+            destructure(pattern, value, scope)
         if signature.rest:
             scope.names[signature.rest] = tuple(positional[len(signature.positional) :])
         for name, default in signature.keywords.items():
             scope.names[name] = keywords[name] if name in keywords else self.evaluate(default, scope)
         return scope
-
-    def destructure(self, pattern: Pattern | Form, value: Value | Cell, scope: Scope) -> None:
-        """Bind the names of `pattern` to the parts of `value`."""
-        if isinstance(pattern, Symbol):
-            self.check_bindable(pattern)
-            scope.names[pattern.name] = value
-            return
-        if not isinstance(pattern, Vector):
-            raise LumiError("form error", f"{printer.show(pattern)} is no name", pattern.span)
-        parts = list(pattern.items)
-        rest: Form | None = None
-        if len(parts) > 1 and parts[-2] == Symbol(REST):
-            rest, parts = parts[-1], parts[:-2]
-        items = self._items(pattern, value, len(parts), rest is not None)
-        for part, item in zip(parts, items, strict=False):
-            self.destructure(part, item, scope)
-        if rest is not None:
-            self.destructure(rest, tuple(items[len(parts) :]), scope)
-
-    def _items(self, pattern: Vector, value: Value | Cell, count: int, more: bool) -> tuple[Value, ...]:
-        items = items_of(value)
-        if items is None:
-            raise LumiError(
-                "call error",
-                f"{printer.show(pattern)} takes a list apart, not {describe(value)}",
-                pattern.span,
-            )
-        if len(items) < count or (len(items) > count and not more):
-            raise LumiError(
-                "call error",
-                f"{printer.show(pattern)} takes {'at least ' if more else ''}{count} items apart",
-                pattern.span,
-                label=f"there are {len(items)}: {describe(items)}",
-            )
-        return items
 
     def define(self, symbol: Symbol, value: Value | Cell) -> None:
         """Bind a name at the top; a file defines each name once."""
@@ -334,14 +244,15 @@ class Interpreter:
             raise LumiError("name error", f"`{symbol.name}` is defined twice", symbol.span)
         self.top.names[symbol.name] = value
 
-    def check_bindable(self, symbol: Symbol) -> None:
-        """Raise when `symbol` cannot be bound: special forms and constants keep their meaning."""
-        if symbol.name in SPECIAL or symbol.name in CONSTANTS or symbol.name == REST:
-            what = "a constant" if symbol.name in CONSTANTS else "a special form"
-            raise LumiError("name error", f"`{symbol.name}` is {what}, it cannot be bound", symbol.span)
+    def _expanded(self, macro: Function, form: List, scope: Scope) -> Value:
+        """The value of the form that a macro call stands for."""
+        self._depth += 1
+        try:
+            return self.evaluate(self._expansion(macro, form), scope)
+        finally:
+            self._depth -= 1
 
-    def expand(self, macro: Function, form: List) -> Form:
-        """The form that a macro call stands for."""
+    def _expansion(self, macro: Function, form: List) -> Form:
         arguments: list[Value] = []
         keywords: dict[str, Value] = {}
         items = iter(form.items[1:])
@@ -360,56 +271,20 @@ class Interpreter:
         sys.setrecursionlimit(max(limit, _PYTHON_FRAMES))
         try:
             yield
+        except RecursionError:
+            raise _endless(self.builder.span) from None
         finally:
             sys.setrecursionlimit(limit)
 
 
-def as_form(value: Value, span: Span | None) -> Form:
-    """A value as code: what a macro returns."""
-    match value:
-        case Symbol() | Keyword() | Int() | Float() | Str() | List() | Vector():
-            return value
-        case None | True | False:
-            return Symbol(written(value), span)
-        case int():
-            return Int(value, span)
-        case float():
-            return Float(value, span)
-        case str():
-            return Str(value, span)
-        case tuple():
-            return Vector(tuple(as_form(item, span) for item in value), span)
-        case DType():
-            return Symbol(value.name, span)
-        case _:
-            raise LumiError("macro error", f"{describe(value)} is no code", span, hint="use quasiquote")
+def _endless(span: Span | None) -> LumiError:
+    return LumiError(
+        "call error",
+        f"recursion is deeper than {DEEPEST} calls",
+        span,
+        hint="give it a case that ends",
+    )
 
 
 def _span(form: Form | None) -> Span | None:
     return form.span if form is not None else None
-
-
-def _types(values: Sequence[Value]) -> str:
-    """The types of the tensors among `values`, for the label of an error."""
-    return ", ".join(str(v.type) for v in values if isinstance(v, Node))
-
-
-def _moved(error: LumiError, callee: Function, span: Span | None, positional: Sequence[Value]) -> LumiError:
-    """The error of a transparent function, shown at its call."""
-    home = callee.span.source.name if callee.span is not None else ""
-    if error.span is None or error.span.source.name == home:
-        error.span = span
-        error.label = error.label or _types(positional)
-    return error
-
-
-def _traced(error: LumiError, callee: Function, form: Form | None) -> LumiError:
-    """The error seen from one call further out; the middle of a long trace is left out."""
-    name = callee.name
-    if form is not None and callee.kind is not Kind.MODEL:
-        text = printer.show(form)
-        name = text if len(text) <= _CALL_WIDTH else f"{text[: _CALL_WIDTH - 2]} …"
-    error = error.called(name, _span(form))
-    if len(error.trace) > _INNERMOST + 2:
-        error.trace = (*error.trace[:_INNERMOST], Frame("…", None), error.trace[-1])
-    return error

@@ -10,13 +10,13 @@ from functools import cache
 from lumi import paths
 from lumi.errors import LumiError, Source
 from lumi.hlir.builder import Builder
-from lumi.interpreter import axes, declare, define, host, primitive, special
+from lumi.interpreter import axes, declare, define, host, lists, primitive, special, view
 from lumi.interpreter.builtin import BUILTINS
 from lumi.interpreter.evaluate import Interpreter
 from lumi.interpreter.scope import Scope
 from lumi.syntax import reader
 
-REGISTERED = (axes, declare, define, host, primitive, special)
+REGISTERED = (axes, declare, define, host, lists, primitive, special, view)
 """The modules whose import registers special forms and builtins."""
 
 TRANSPARENT = ("prelude.lumi", "math.lumi")

@@ -10,8 +10,9 @@ from lumi.dim import DimRange
 from lumi.errors import LumiError, Source, Span
 from lumi.hlir.builder import Builder
 from lumi.interpreter import shadow
-from lumi.interpreter.evaluate import Interpreter, special
+from lumi.interpreter.evaluate import Interpreter
 from lumi.interpreter.library import Library, library
+from lumi.interpreter.registry import special
 from lumi.interpreter.scope import Scope
 from lumi.interpreter.value import Function, Kind, Value, describe
 from lumi.syntax import reader
@@ -77,7 +78,7 @@ class Loader:
             ring = " → ".join(Path(k).name for k in [*self.chain[self.chain.index(key) :], key])
             raise LumiError("import error", "the imports form a circle", span, hint=ring)
         if key not in self.loaded:
-            return self.load(Source(str(beside), beside.read_text(encoding="utf-8")))
+            return self.load(read_source(beside, span))
         return self.loaded[key]
 
 
@@ -135,6 +136,14 @@ def _take_over(interpreter: FileInterpreter, module: Module, path: str, form: Li
         if names.get(name, value) is not value and name not in module.dims:
             raise LumiError("name error", f"`{name}` of {path} is defined here already", form.span)
         names[name] = value
+
+
+def read_source(path: Path, span: Span | None = None) -> Source:
+    """The text of a file, which `span` asks for."""
+    try:
+        return Source(str(path), path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise LumiError("import error", f"{path} cannot be read: {error}", span) from None
 
 
 def load(source: Source) -> Module:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lumi.errors import LumiError, Source
+from lumi.errors import LumiError
 from lumi.hlir.builder import Builder
 from lumi.hlir.graph import Graph, Node
 from lumi.interpreter import shadow
-from lumi.interpreter.evaluate import SPECIAL, Interpreter
+from lumi.interpreter.evaluate import Interpreter
 from lumi.interpreter.library import library
-from lumi.interpreter.module import Loader, Module
+from lumi.interpreter.module import Loader, Module, read_source
+from lumi.interpreter.registry import SPECIAL
 from lumi.interpreter.scope import MISSING, Scope, nearest
 from lumi.interpreter.value import Builtin, Cell, Function, Value, kind_of, written
 from lumi.syntax.form import Form
@@ -63,11 +64,7 @@ class Session:
 
     def load(self, path: Path) -> Module:
         """Load a file and take over its names and dims."""
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise LumiError("import error", f"{path} cannot be read: {error}") from None
-        module = Loader(self.library).load(Source(str(path), text))
+        module = Loader(self.library).load(read_source(path))
         self.scope.names.update(module.scope.names)
         self.builder.dims.update(module.dims)
         self.warnings = list(module.warnings)

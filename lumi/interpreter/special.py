@@ -13,10 +13,12 @@ from lumi.dtype import BOOL
 from lumi.errors import LumiError
 from lumi.hlir.graph import Node
 from lumi.hlir.op import BinaryKind
-from lumi.interpreter.evaluate import Interpreter, as_form, special
+from lumi.interpreter.evaluate import Interpreter
+from lumi.interpreter.pattern import destructure
+from lumi.interpreter.registry import special
 from lumi.interpreter.scope import MISSING, Scope
 from lumi.interpreter.signature import read_signature
-from lumi.interpreter.value import Cell, Function, Kind, Value, a_kind_of, describe, items_of, truth
+from lumi.interpreter.value import Cell, Function, Kind, Value, a_kind_of, as_form, describe, items_of, truth
 from lumi.syntax import printer
 from lumi.syntax.form import Form, List, Symbol, Vector
 
@@ -30,7 +32,7 @@ def let(interpreter: Interpreter, form: List, scope: Scope) -> Value:
     for pattern, value in _pairs(form, 1, "(let [name value …] body …)"):
         bound = interpreter.binding(value, inner)
         inner = Scope(inner)
-        interpreter.destructure(pattern, bound, inner)
+        destructure(pattern, bound, inner)
     return interpreter.body(_body(form, 2), inner)
 
 
@@ -117,8 +119,8 @@ def fold(interpreter: Interpreter, form: List, scope: Scope) -> Value:
     result = interpreter.evaluate(init, scope)
     for item in sequence(interpreter, source, scope):
         inner = Scope(scope)
-        interpreter.destructure(name, result, inner)
-        interpreter.destructure(element, item, inner)
+        destructure(name, result, inner)
+        destructure(element, item, inner)
         result = interpreter.body(_body(form, 3), inner)
     return result
 
@@ -136,7 +138,7 @@ def for_(interpreter: Interpreter, form: List, scope: Scope) -> Value:
         pattern, source = pairs[depth]
         for item in sequence(interpreter, source, around):
             inner = Scope(around)
-            interpreter.destructure(pattern, item, inner)
+            destructure(pattern, item, inner)
             run(depth + 1, inner)
 
     run(0, scope)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from lumi.dim import Dim
 from lumi.dtype import DType
-from lumi.errors import Span
+from lumi.errors import LumiError, Span
 from lumi.hlir.graph import Node
 from lumi.interpreter.scope import Scope
 from lumi.interpreter.signature import Signature
@@ -94,6 +94,27 @@ Value: TypeAlias = (
 def as_value(form: Form) -> Value:
     """A form as macros see it: a literal is its value, everything else itself."""
     return form.value if isinstance(form, Int | Float | Str) else form
+
+
+def as_form(value: Value, span: Span | None) -> Form:
+    """A value as code: what a macro returns."""
+    match value:
+        case Symbol() | Keyword() | Int() | Float() | Str() | List() | Vector():
+            return value
+        case None | True | False:
+            return Symbol(written(value), span)
+        case int():
+            return Int(value, span)
+        case float():
+            return Float(value, span)
+        case str():
+            return Str(value, span)
+        case tuple():
+            return Vector(tuple(as_form(item, span) for item in value), span)
+        case DType():
+            return Symbol(value.name, span)
+        case _:
+            raise LumiError("macro error", f"{describe(value)} is no code", span, hint="use quasiquote")
 
 
 def items_of(value: Value | Cell) -> tuple[Value, ...] | None:

@@ -122,7 +122,7 @@ def _terminal(conversation: Conversation) -> Any:
     from prompt_toolkit.history import FileHistory, History, InMemoryHistory
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-    from lumi.interpreter.evaluate import SPECIAL
+    from lumi.interpreter.registry import SPECIAL
     from lumi.repl.completer import NameCompleter
     from lumi.repl.lexer import STYLE, FormLexer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from lumi.errors import LumiError, Source
 from lumi.hlir.graph import Graph, Node
 from lumi.hlir.op import Input
-from lumi.interpreter.evaluate import SPECIAL
+from lumi.interpreter.registry import SPECIAL
 from lumi.interpreter.scope import MISSING
 from lumi.interpreter.session import Session
 from lumi.interpreter.trace import OUTPUT, trace
