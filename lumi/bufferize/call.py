@@ -112,14 +112,14 @@ def link(instances: Sequence[Instance]) -> list[Call]:
 def values(calls: Sequence[Call], leaves: Mapping[str, Value]) -> dict[str, Value]:
     """Every value that calls touch, leaves first; the others are temporaries with their accesses' types.
 
-    Raises `LumiError` when two accesses disagree about the dtype or shape of a value.
+    Raises `LumiError` when two accesses disagree about the dtype or the size of a value.
     """
     found = dict(leaves)
     for call in calls:
         for access, _ in accesses(call.step.kernel):
             name = call.names[access.buffer]
             value = found.setdefault(name, Value(name, Role.TEMPORARY, access.dtype, access.shape))
-            if (value.dtype, value.shape) != (access.dtype, access.shape):
+            if not access.fits(value.dtype, value.shape):
                 raise _disagreement(call, value, access)
     return found
 

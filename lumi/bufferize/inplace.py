@@ -49,7 +49,8 @@ def _is_safe(kernel: Kernel, old: str, new: str) -> bool:
     assert isinstance(store, Store)
     if not _covers_once(store.access, kernel, loops):
         return False
-    if any(t > time or a.index != store.access.index or a.clamp for t, a in loads):
+    place = store.access.index, store.access.shape
+    if any(t > time or (a.index, a.shape) != place or a.clamp for t, a in loads):
         return False
     return not _is_needed_after(kernel, old, [*loops, *(s for s, _ in steps[time + 1 :])])
 

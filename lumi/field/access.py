@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lumi import dim
 from lumi.dim import Extent
 from lumi.dtype import DType
 from lumi.field.index import Index
@@ -13,6 +14,7 @@ from lumi.field.index import Index
 class Access:
     """Element `index` of `buffer`, one `Index` a dimension of `shape`.
 
+    A buffer holds its elements in row-major order, so an access may see it under any shape of its size.
     With `clamp` the map may leave the buffer: each index is clamped into it, and the term around the
     access selects what the value is there.
     """
@@ -22,6 +24,11 @@ class Access:
     shape: tuple[Extent, ...]
     dtype: DType
     clamp: bool = False
+
+    def fits(self, dtype: DType, shape: tuple[Extent, ...]) -> bool:
+        """Whether it may touch a buffer of this type and shape."""
+        same = self.shape == shape or dim.product(self.shape) == dim.product(shape)
+        return self.dtype == dtype and same
 
     def axes(self) -> frozenset[str]:
         """Every axis the index maps mention."""

@@ -183,7 +183,7 @@ def _check_launch(plan: Plan, variant: Variant, launch: Launch, where: str) -> I
     actual = dict(zip(formal, given, strict=True))
     for access, writes in accesses(kernel):
         b = actual[access.buffer]
-        if (access.dtype, access.shape) != (b.dtype, b.shape):
+        if not access.fits(b.dtype, b.shape):
             raise plan_error(f"{where} takes {b.name} as {access.dtype} {list(access.shape)}")
         if writes and b.role in (Role.INPUT, Role.PARAM):
             raise plan_error(f"{where} writes {b.role.value} {b.name}")

@@ -43,9 +43,9 @@ TILE_ELEMENTS = 1 << 20
 def run(kernel: Kernel, buffers: dict[str, Array], dims: Mapping[str, int]) -> None:
     """Run every cell of `kernel`, writing what it stores into `buffers`.
 
-    `buffers` holds raw memory by name: arrays of each access's shape and storage type (bf16 as uint16).
-    Raises `KeyError` for a missing dim or buffer, `IndexError` when an access that may not leave its
-    buffer does.
+    `buffers` holds raw memory by name: contiguous arrays of each access's size and storage type (bf16 as
+    uint16).  Raises `KeyError` for a missing dim or buffer, `IndexError` when an access that may not
+    leave its buffer does.
     """
     _Run(kernel, buffers, dims).cells()
 
@@ -221,7 +221,7 @@ class _Run:
     # -- memory
 
     def _load(self, access: Access, data: tuple[Operand, ...], axes: tuple[str, ...], dtype: DType) -> _Tile:
-        source = self.buffers[access.buffer]
+        source = self._seen(access)
         raw = np.zeros((1,) * len(axes), source.dtype) if source.size == 0 else self._window(access, axes)
         if raw is None:
             raw = source[self._where(access, data, axes)]
@@ -234,7 +234,7 @@ class _Run:
 
     def _window(self, access: Access, axes: tuple[str, ...]) -> Array | None:
         """The elements as a slice of the buffer, when every index is at most one axis and an offset."""
-        source, cuts, found = self.buffers[access.buffer], [], []
+        source, cuts, found = self._seen(access), [], []
         for index, size in zip(access.index, source.shape, strict=True):
             named = [(p, c) for p, c in index.terms if not isinstance(p, Sym)]
             if len(named) > 1 or any(not isinstance(p, str) or c < 1 or p in found for p, c in named):
@@ -276,22 +276,25 @@ class _Run:
             return total
 
         places = []
-        for index, size in zip(access.index, self.buffers[access.buffer].shape, strict=True):
+        shape = self._seen(access).shape
+        for index, size in zip(access.index, shape, strict=True):
             place = inside(index)
             if access.clamp or index.data():
                 place = np.clip(place, 0, size - 1)
             elif place.size and (place.min() < 0 or place.max() >= size):
-                raise IndexError(
-                    f"{access} leaves its buffer, whose shape is {self.buffers[access.buffer].shape}"
-                )
+                raise IndexError(f"{access} leaves its buffer, whose shape is {shape}")
             places.append(place)
         return tuple(places)
+
+    def _seen(self, access: Access) -> Array:
+        """A buffer under the shape that an access sees it in."""
+        return self.buffers[access.buffer].reshape([dim.value(size, self.dims) for size in access.shape])
 
     def _symbol(self, symbol: Sym) -> int:
         return dim.value(symbol.extent, self.dims)
 
     def _store(self, access: Access, value: Operand, axes: tuple[str, ...]) -> None:
-        target = self.buffers[access.buffer]
+        target = self._seen(access)
         source = self.values[value].dtype if isinstance(value, str) else access.dtype
         array = np.broadcast_to(self._operand(value, source, axes), self._shape(axes))
         if source != access.dtype:
