@@ -132,8 +132,9 @@ class _Function:
             text = size if tile == 1 else f"({size} + {tile - 1}) / {tile}"
             counts[axis] = w.declare("int64_t", text, "cells")
         total = w.declare("int64_t", " * ".join(counts.values()) or "1", "cells")
-        w.line(f"#pragma omp for schedule(dynamic, 1 + {total} / {PIECES}) nowait")
-        with w.block(f"for (int64_t cell = 0; cell < {total}; cell++) "):
+        # One header, so that values found inside the cells but kept before them do not part the lines.
+        share = f"#pragma omp for schedule(dynamic, 1 + {total} / {PIECES}) nowait"
+        with w.block(f"{share}\nfor (int64_t cell = 0; cell < {total}; cell++) "):
             self._open_grid(counts)
             with self._arrays(items):
                 for item in items:
