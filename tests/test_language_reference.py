@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lumi.errors import Source
-from lumi.interpreter.evaluate import CONSTANTS, SPECIAL
 from lumi.interpreter.library import library
 from lumi.interpreter.module import load
+from lumi.interpreter.registry import CONSTANTS, SPECIAL
 from lumi.interpreter.session import Session
 from lumi.repl.prompt import Conversation, answer
 from lumi.syntax.formatter import format_text
