@@ -40,7 +40,7 @@ def _forms(work: Compilation) -> str:
     for name, value in work.module.scope.names.items():
         if isinstance(value, Function):
             lines.append(f"({value.kind.value} {name} {value.signature})")
-        else:
+        elif name not in work.module.dims:
             lines.append(f"(def {name} {written(value)})")
     return "\n".join(lines)
 

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lumi.cli.compiling import STAGES
+from lumi.compiler import Stage
+from lumi.plan.file import load
+from tests.cli.conftest import Lumi
+
+
+def test_a_plan_is_written_and_reported(lumi: Lumi, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "made.lumiplan"
+    said = lumi("compile", model, "-o", path, "--search", "none", "--json")
+    assert said.status == 0
+    report = said.json
+    assert report["plan"] == str(path)
+    keys = {
+        "kernels",
+        "regions",
+        "enodes",
+        "saturate_s",
+        "search_s",
+        "total_s",
+        "trials",
+        "launches",
+        "variants",
+    }
+    assert keys <= set(report)
+    assert report["kernels"] == len(load(path).kernels)
+    assert report["trials"] == 0
+    assert list(report["seconds"]) == list(STAGES)
+    assert report["total_s"] == pytest.approx(sum(report["seconds"].values()))
+
+
+def test_the_plan_is_called_like_the_file(
+    lumi: Lumi, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = lumi("compile", model, "--search", "none")
+    assert (said.status, said.out) == (0, "")
+    assert said.err.startswith("scale.lumiplan: ")
+    assert load(tmp_path / "scale.lumiplan").name == "scale"
+
+
+def test_stages_of_the_command_line_are_those_of_the_compiler() -> None:
+    assert tuple(stage.value for stage in Stage) == STAGES
+
+
+@pytest.mark.parametrize("stage", STAGES[:-1])
+def test_until_stops_after_a_stage(lumi: Lumi, model: Path, stage: str, tmp_path: Path) -> None:
+    path = tmp_path / "none.lumiplan"
+    said = lumi("compile", model, "--until", stage, "--show", stage, "-o", path, "--search", "none", "--json")
+    assert said.status == 0
+    assert said.json["plan"] is None
+    assert list(said.json["seconds"])[-1] == stage
+    assert said.json["show"][stage].strip()
+    assert not path.exists()
+
+
+def test_a_stage_that_is_not_reached_cannot_be_shown(lumi: Lumi, model: Path) -> None:
+    said = lumi("compile", model, "--until", "hlir", "--show", "plan")
+    assert said.status == 2
+    assert said.err.startswith(
+        "usage error: nothing is there to show of plan: the compilation ends after hlir"
+    )
+
+
+def test_settings_and_files_configure_the_model(lumi: Lumi, model: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"by": 7.0}))
+    by_file = lumi("compile", model, "--until", "hlir", "--show", "hlir", "--config", config)
+    assert "(const f32 7.0)" in by_file.out
+    over_it = lumi(
+        "compile", model, "--until", "hlir", "--show", "hlir", "--config", config, "--set", "by=1e-05"
+    )
+    assert "(const f32 1e-05)" in over_it.out
+
+
+def test_bind_fixes_a_dim(lumi: Lumi, model: Path) -> None:
+    said = lumi("compile", model, "--until", "hlir", "--show", "hlir", "--bind", "rows=3")
+    assert '(input "x" f32 [3 4])' in said.out
+
+
+def test_equal_seeds_give_equal_plans(lumi: Lumi, model: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / "a.lumiplan", tmp_path / "b.lumiplan"]
+    for path in paths:
+        assert lumi("compile", model, "-o", path, "--seed", "5").status == 0
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.mark.parametrize("option", ["--exact", "--fast-math"])
+def test_families_of_rules_can_be_chosen(lumi: Lumi, model: Path, option: str, tmp_path: Path) -> None:
+    assert lumi("compile", model, "-o", tmp_path / "p", option, "--search", "none").status == 0
+
+
+WRONG = {
+    "missing file": (["none.lumi"], "file error: none.lumi: No such file or directory"),
+    "unknown keyword": (["MODEL", "--set", "bye=1"], "config error: scale has no keyword bye"),
+    "wrong setting": (["MODEL", "--set", "by=two"], "config error: by = 'two' is no float"),
+    "unknown model": (["MODEL", "--model", "skale"], "has no model skale"),
+    "unknown dim": (["MODEL", "--bind", "row=2"], "has no dim row"),
+    "dim out of range": (["MODEL", "--bind", "rows=9"], "dim error: rows = 9 is outside 1 … 8"),
+    "dim that is no integer": (["MODEL", "--bind", "rows=x"], "dim error: rows is 'x'"),
+    "missing weights": (
+        ["MODEL", "--weights", "none.gguf"],
+        "weights error: none.gguf: there is no such file or folder",
+    ),
+    "missing configuration": (
+        ["MODEL", "--config", "none.json"],
+        "file error: none.json: No such file or directory",
+    ),
+    "unknown device": (["MODEL", "--device", "abacus"], "device error: Lumi does not compile for 'abacus'"),
+    "no folder to write to": (
+        ["MODEL", "--search", "none", "-o", "none/p.lumiplan"],
+        "plan error: cannot write none/p.lumiplan",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_mistake_is_named(
+    lumi: Lumi, model: Path, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, message = WRONG[case]
+    said = lumi("compile", *[str(model) if a == "MODEL" else a for a in arguments])
+    assert (said.status, said.out) == (1, "")
+    assert message in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--exact", "--fast-math"),
+        ("--packed", "--dequantised"),
+        ("--search-time", "soon"),
+        ("--search-trials", "-1"),
+    ],
+    ids=" ".join,
+)
+def test_options_that_cannot_be_are_usage_errors(lumi: Lumi, model: Path, arguments: tuple[str, ...]) -> None:
+    assert lumi("compile", model, *arguments).status == 2
+
+
+def test_a_warning_goes_to_standard_error(lumi: Lumi, tmp_path: Path) -> None:
+    path = tmp_path / "warned.lumi"
+    path.write_text("(defmodel m [(x f32 [2])]\n  (let [mean 1.0]\n    (* x mean)))\n")
+    said = lumi("compile", path, "--until", "hlir", "--json")
+    assert said.status == 0
+    assert "`mean` hides stdlib/reduce.lumi" in said.err
+    assert said.json["plan"] is None

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from lumi.backends.cpu import compile as c
+from lumi.cli import gpu, host
+from tests.cli.conftest import Lumi
+
+
+def found(lumi: Lumi) -> dict[str, dict[str, object]]:
+    return {check["name"]: check for check in lumi("doctor", "--json").json["checks"]}
+
+
+def test_everything_here_is_listed(lumi: Lumi) -> None:
+    checks = found(lumi)
+    assert {"Python", "numpy", "lark", "egglog", "C compiler", "cache", "GPU"} <= set(checks)
+    assert all(checks[name]["works"] for name in ("Python", "numpy", "lark", "egglog"))
+
+
+def test_text_says_whether_lumi_can_work(lumi: Lumi) -> None:
+    said = lumi("doctor")
+    assert said.status == 0
+    assert said.out.endswith("Lumi can work here.\n")
+
+
+def test_a_missing_package_comes_with_advice(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = host.version
+
+    def version(name: str) -> str:
+        if name == "egglog":
+            raise PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(host, "version", version)
+    said = lumi("doctor", "--json")
+    assert said.status == 1
+    (check,) = (check for check in said.json["checks"] if check["name"] == "egglog")
+    assert not check["works"]
+    assert check["advice"].startswith("pip install 'egglog")
+    assert lumi("doctor").out.endswith("Lumi cannot work without: egglog\n")
+
+
+def test_an_unfit_version_is_no_version(monkeypatch: pytest.MonkeyPatch, lumi: Lumi) -> None:
+    monkeypatch.setattr(host, "version", lambda name: "1.0.0")
+    check = found(lumi)["egglog"]
+    assert not check["works"]
+    assert str(check["found"]).startswith("1.0.0, but ")
+
+
+@pytest.mark.parametrize(
+    ("version", "bounds", "fits"),
+    [
+        ("13.2.0", ">=13.2,<15", True),
+        ("13.2", ">=13.2.0", True),
+        ("13.1.9", ">=13.2,<15", False),
+        ("15.0", ">=13.2,<15", False),
+        ("14.9.9rc1", "<15,>=13.2", True),
+        ("2", "", True),
+        ("10.0", ">=9", True),
+    ],
+)
+def test_versions_fit_bounds(version: str, bounds: str, fits: bool) -> None:
+    assert host.satisfies(version, bounds) is fits
+
+
+def test_without_a_compiler_it_says_what_to_install(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c, "find_compiler", lambda: None)
+    said = lumi("doctor", "--json")
+    assert said.status == 0
+    check = found(lumi)["C compiler"]
+    assert (check["works"], check["found"]) == (False, "missing")
+    assert "install gcc or clang" in str(check["advice"])
+
+
+def test_a_wrong_cc_is_named(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    c.find_compiler.cache_clear()
+    try:
+        check = found(lumi)["C compiler"]
+    finally:
+        c.find_compiler.cache_clear()
+    assert not check["works"]
+    assert "CC is 'no-such-compiler'" in str(check["advice"])
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    lumi: Lumi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("LUMI_CACHE", str(tmp_path / "file" / "cache"))
+    check = found(lumi)["cache"]
+    assert not check["works"]
+    assert "set LUMI_CACHE" in str(check["advice"])
+
+
+def test_a_gpu_is_told_with_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "_driver", lambda: (12080, ["NVIDIA H200"]))
+    monkeypatch.setattr(gpu, "_library", lambda short, file, distributions: None)
+    device, driver, nvrtc, cublas = gpu.checks()
+    assert (device.works, device.found) == (True, "NVIDIA H200")
+    assert "no GPU backend yet" in device.advice
+    assert driver.found == "CUDA 12.8"
+    assert nvrtc.advice == "pip install nvidia-cuda-nvrtc-cu12"
+    assert not cublas.works
