@@ -94,9 +94,8 @@ class _Function:
         w.ranges = {a: self._whole(a) for a in self.kernel.axes}
         self._parameters()
         once = [i for i in self.program.items if self._is_common(i)]
-        with self._arrays(once):
-            for item in once:
-                self._item(item)
+        with ExitStack() as memory:
+            self._items(once, memory)
             self._cells([i for i in self.program.items if i not in once])
         body = "\n".join(f"  {line}" for line in w.here.lines)
         return f"void {self.name}(void *const *buffers, const int64_t *dims) {{\n{body}\n}}\n"
@@ -136,9 +135,8 @@ class _Function:
         share = f"#pragma omp for schedule(dynamic, 1 + {total} / {PIECES}) nowait"
         with w.block(f"{share}\nfor (int64_t cell = 0; cell < {total}; cell++) "):
             self._open_grid(counts)
-            with self._arrays(items):
-                for item in items:
-                    self._item(item)
+            with ExitStack() as memory:
+                self._items(items, memory)
 
     def _open_grid(self, counts: Mapping[str, str]) -> None:
         """Find the cell's place along each axis of the grid; the last axis runs fastest."""
@@ -162,31 +160,36 @@ class _Function:
 
     # -- items
 
-    def _item(self, item: Item) -> None:
-        if isinstance(item, Nest):
-            self.nests.write(item)
-        else:
-            self._tile_loop(item)
+    def _items(self, items: Iterable[Item], memory: ExitStack) -> None:
+        """Write the items of a block; `memory` keeps their arrays until the block ends."""
+        nests = [i for i in items if isinstance(i, Nest)]
+        for var in (r.var for n in nests for r in n.roots if isinstance(r, Write)):
+            if var not in self.w.arrays:
+                definition = self.program.definitions[var]
+                memory.enter_context(self._array(var, axes_of(definition), dtype_of(definition)))
+        for item in items:
+            if isinstance(item, Nest):
+                self.nests.write(item)
+            else:
+                self._tile_loop(item, memory)
 
-    def _tile_loop(self, item: TileLoop) -> None:
+    def _tile_loop(self, item: TileLoop, memory: ExitStack) -> None:
         w, carries = self.w, item.loop.carries
-        with ExitStack() as stack:
+        for carry in carries:
+            self._carry(carry, memory)
+        with tiles(w, item.loop, level=True), ExitStack() as inner:
+            self._items(item.items, inner)
             for carry in carries:
-                self._carry(stack, carry)
-            with tiles(w, item.loop, level=True), self._arrays(item.items):
-                for inner in item.items:
-                    self._item(inner)
-                for carry in carries:
-                    previous, following = w.arrays[carry.previous][0], w.arrays[carry.next][0]
-                    if previous != following:
-                        w.line(f"memcpy({previous}, {following}, {self._bytes(carry.axes, carry.dtype)});")
-            for carry in carries:
-                w.arrays[carry.final] = w.arrays[carry.previous]
+                previous, following = w.arrays[carry.previous][0], w.arrays[carry.next][0]
+                if previous != following:
+                    w.line(f"memcpy({previous}, {following}, {self._bytes(carry.axes, carry.dtype)});")
+        for carry in carries:
+            w.arrays[carry.final] = w.arrays[carry.previous]
 
-    def _carry(self, stack: ExitStack, carry: Carry) -> None:
+    def _carry(self, carry: Carry, memory: ExitStack) -> None:
         """Declare the array of a carry, filled with the identity, and that of its next value."""
         w = self.w
-        stack.enter_context(self._array(carry.previous, carry.axes, carry.dtype))
+        memory.enter_context(self._array(carry.previous, carry.axes, carry.dtype))
         name = w.arrays[carry.previous][0]
         start = ctype.literal(float(arithmetic.identity(carry.op, carry.dtype)), carry.dtype)
         w.line(f"for (int64_t n = 0; n < {self._size(carry.axes)}; n++) {name}[n] = {start};")
@@ -195,20 +198,9 @@ class _Function:
         if carry.previous in self.program.in_place:
             w.arrays[carry.next] = w.arrays[carry.previous]
         else:
-            stack.enter_context(self._array(carry.next, carry.axes, carry.dtype))
+            memory.enter_context(self._array(carry.next, carry.axes, carry.dtype))
 
     # -- arrays
-
-    @contextmanager
-    def _arrays(self, items: Iterable[Item]) -> Iterator[None]:
-        """Declare an array for every value that the nests of a block write."""
-        with ExitStack() as stack:
-            for item in items:
-                for root in item.roots if isinstance(item, Nest) else ():
-                    if isinstance(root, Write) and root.var not in self.w.arrays:
-                        definition = self.program.definitions[root.var]
-                        stack.enter_context(self._array(root.var, axes_of(definition), dtype_of(definition)))
-            yield
 
     @contextmanager
     def _array(self, var: str, axes: tuple[str, ...], dtype: DType) -> Iterator[None]:
