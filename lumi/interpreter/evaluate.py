@@ -37,6 +37,7 @@ DEEPEST = 200
 """Calls within calls before a recursion counts as endless."""
 
 _PYTHON_FRAMES = 60 * DEEPEST
+_SIZES = (Dim, tuple)
 
 
 class Interpreter:
@@ -99,11 +100,17 @@ class Interpreter:
         value = scope.find(symbol.name)
         if isinstance(value, Cell):
             return value.node
-        if isinstance(value, Dim) and self.bind:
-            return dim.bind(value, self.bind)
+        if self.bind and isinstance(value, _SIZES):
+            return self._bound(value)
         if value is MISSING:
             raise self.unknown(symbol, scope)
         return value  # type: ignore[no-any-return]
+
+    def _bound(self, value: Value) -> Value:
+        """A constant of a file with the bound dims filled in, also inside lists."""
+        if isinstance(value, Dim):
+            return dim.bind(value, self.bind)
+        return tuple([self._bound(item) for item in value]) if isinstance(value, tuple) else value
 
     def unknown(self, symbol: Symbol, scope: Scope) -> LumiError:
         """The error of a name that nothing binds."""

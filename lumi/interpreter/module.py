@@ -21,7 +21,7 @@ from lumi.syntax.form import Form, List
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A loaded file: what it defines and imports, the dims it declares."""
+    """A loaded file: what it defines and imports, the dims it declares, the warnings of all these files."""
 
     name: str
     scope: Scope
@@ -55,7 +55,7 @@ class Loader:
                     interpreter.definition(form)
         finally:
             self.chain.pop()
-        warnings = shadow.warnings(forms, self.library)
+        warnings = [*interpreter.warnings, *shadow.warnings(forms, self.library)]
         assert interpreter.top is not None
         module = Module(source.name, interpreter.top, dict(interpreter.builder.dims), tuple(warnings))
         self.loaded[key] = module
@@ -90,6 +90,7 @@ class FileInterpreter(Interpreter):
         self.loader = loader
         self.source = source
         self.top, self.in_file = top, True
+        self.warnings: list[LumiError] = []
 
     def definition(self, form: Form) -> None:
         """Evaluate a form at the top of a file: a definition, an import, or a macro call that makes one."""
@@ -128,6 +129,7 @@ def import_(interpreter: Interpreter, form: List, scope: Scope) -> Value:
 def _take_over(interpreter: FileInterpreter, module: Module, path: str, form: List) -> None:
     """Bind the names and dims of an imported module; one definition may arrive on several ways."""
     assert interpreter.top is not None
+    interpreter.warnings += [w for w in module.warnings if w not in interpreter.warnings]
     dims, names = interpreter.builder.dims, interpreter.top.names
     for name, declared in module.dims.items():
         if dims.setdefault(name, declared) != declared:

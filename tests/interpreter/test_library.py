@@ -6,8 +6,8 @@ import pytest
 
 from lumi.errors import LumiError, Source
 from lumi.interpreter.builtin import BUILTINS
-from lumi.interpreter.evaluate import SPECIAL
 from lumi.interpreter.library import Library, library
+from lumi.interpreter.registry import SPECIAL
 from lumi.interpreter.value import Builtin, Function
 from lumi.syntax.form import List, Symbol
 from lumi.syntax.reader import read

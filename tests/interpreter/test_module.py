@@ -86,6 +86,30 @@ def test_hiding_the_library_is_a_warning(text: str, hidden: str) -> None:
     assert warnings[0].span is not None and warnings[0].span.text.lstrip(":") == hidden
 
 
+def test_warnings_of_imported_files_are_kept_once(tmp_path: Path) -> None:
+    module = load_file(
+        tmp_path,
+        base="(defn f [mean] 1)",
+        left='(import "base.lumi")',
+        main='(import "left.lumi") (import "base.lumi") (defn g [exp] 1)',
+    )
+    assert [w.message for w in module.warnings] == [
+        "`mean` hides stdlib/reduce.lumi",
+        "`exp` hides stdlib/math.lumi",
+    ]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+def test_unreadable_import_is_an_error(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "other.lumi"
+    if content is None:
+        path.symlink_to(tmp_path / "gone.lumi")
+    else:
+        path.write_bytes(content)
+    with pytest.raises(LumiError, match=r"import error: .*other\.lumi"):
+        load_file(tmp_path, main='(import "other.lumi")')
+
+
 def test_plain_names_are_no_warning() -> None:
     text = "(defn f [x & others :axis -1] (let [y x] (fold [a y] [i others] '(let [mean 1] 2))))"
     assert load(Source("test.lumi", text)).warnings == ()

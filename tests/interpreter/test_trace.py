@@ -88,6 +88,12 @@ def test_bound_dims_are_integers() -> None:
     assert any(isinstance(n.op, Update) and n.inputs[1].shape == (1, 4) for n in graph.nodes)
 
 
+def test_bound_dims_reach_the_constants_of_a_file() -> None:
+    source = "(defdim n :max 8) (def sizes [[(+ n 1) n] 2]) (defmodel m [(x f32 [n])] (ones (first sizes)))"
+    graph = graph_of(source, bind={"n": 3})
+    assert graph.outputs["out"].shape == (4, 3) and graph.dims == {}
+
+
 @pytest.mark.parametrize(
     ("bind", "message"), [({"sqe": 1}, "did you mean seq"), ({"seq": 65}, "outside 1 … 64")]
 )

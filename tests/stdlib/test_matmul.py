@@ -5,6 +5,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.language import Array, run
 
@@ -75,3 +77,34 @@ def test_halves_are_rounded_once(dtype: type) -> None:
 def test_integers_wrap_like_the_dtype() -> None:
     a = np.full((2, 3), 100, np.int8)
     np.testing.assert_array_equal(run("(matmul a b)", a=a, b=a.T.copy()), np.matmul(a, a.T))
+
+
+AXES = st.lists(st.sampled_from(sorted(SIZES)), unique=True, max_size=4)
+
+
+@given(AXES, AXES, AXES)
+@settings(max_examples=60, deadline=None)
+def test_any_equation_of_two_operands_equals_numpy(a: list[str], b: list[str], out: list[str]) -> None:
+    kept = [axis for axis in out if axis in a or axis in b]
+    equation = f"{''.join(a)},{''.join(b)}->{''.join(kept)}"
+    x, y = operand("".join(a), 1), operand("".join(b), 2)
+    found = run(f"(einsum x [{' '.join(a)}] y [{' '.join(b)}] -> [{' '.join(kept)}])", x=x, y=y)
+    want = np.einsum(equation, x.astype(np.float64), y.astype(np.float64))
+    scale = np.einsum(equation, np.abs(x), np.abs(y))
+    np.testing.assert_array_less(np.abs(found - want), 2000 * EPS * scale + EPS)
+
+
+@given(st.permutations(list("abcd")), st.integers(0, 3), st.integers(0, 3))
+@settings(max_examples=40, deadline=None)
+def test_rearrange_undoes_itself(order: list[str], first: int, second: int) -> None:
+    low, high = sorted((first, second))
+    merged = f"{' '.join(order[:low])} ({' '.join(order[low:high])}) {' '.join(order[high:])}"
+    x = np.arange(2 * 3 * 4 * 5, dtype=np.int32).reshape(2, 3, 4, 5)
+    sizes = " ".join(
+        f":{axis} {size}" for axis, size in zip("abcd", x.shape, strict=True) if axis in order[low:high]
+    )
+    there = run(f"(rearrange x [a b c d] -> [{merged}])", x=x)
+    moved = x.transpose(["abcd".index(axis) for axis in order])
+    np.testing.assert_array_equal(there.ravel(), moved.ravel())
+    back = run(f"(rearrange x [{merged}] -> [a b c d] {sizes})", x=there)
+    np.testing.assert_array_equal(back, x)
