@@ -10,7 +10,7 @@ from lumi.interpreter.evaluate import Interpreter
 from lumi.interpreter.registry import DECLARATIONS, check_bindable, special
 from lumi.interpreter.scope import Scope
 from lumi.interpreter.signature import read_signature
-from lumi.interpreter.value import Function, Kind, ModelInput, Value, describe
+from lumi.interpreter.value import Cell, Function, Kind, ModelInput, Value, describe
 from lumi.syntax import printer
 from lumi.syntax.form import Form, Keyword, List, Str, Symbol, Vector
 
@@ -37,7 +37,7 @@ def def_(interpreter: Interpreter, form: List, scope: Scope) -> Value:
 
 
 def _holds_tensor(value: object) -> bool:
-    return isinstance(value, Node) or (isinstance(value, tuple) and any(map(_holds_tensor, value)))
+    return isinstance(value, Node | Cell) or (isinstance(value, tuple) and any(map(_holds_tensor, value)))
 
 
 @special("defn")

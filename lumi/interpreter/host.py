@@ -6,7 +6,7 @@ import math
 
 from lumi import dim
 from lumi.dim import Dim
-from lumi.dtype import DTYPES, DType
+from lumi.dtype import BOOL, DTYPES, I32, DType
 from lumi.errors import LumiError
 from lumi.hlir.graph import Node
 from lumi.interpreter.builtin import builtin, dtype, extent, integer, number, tensor, text, type_error
@@ -150,16 +150,28 @@ def dtype_of(interpreter: Interpreter, x: Value) -> Value:
 
 @builtin("float?")
 def is_float(interpreter: Interpreter, x: Value) -> bool:
-    """Whether a dtype, a tensor's or a number's, is a float's."""
-    if isinstance(x, DType | Node):
-        return (x.dtype if isinstance(x, Node) else x).is_float
-    return isinstance(x, float)
+    """Whether a dtype, or that of a tensor or number, is a float's."""
+    return isinstance(x, float) or _dtype_of(x).is_float
 
 
 @builtin("half?")
 def is_half(interpreter: Interpreter, x: Value) -> bool:
-    """Whether a dtype or a tensor's is f16 or bf16."""
-    return (x.dtype if isinstance(x, Node) else dtype(x)).is_half
+    """Whether a dtype, or that of a tensor, is f16 or bf16; no number's is."""
+    return not isinstance(x, float) and _dtype_of(x).is_half
+
+
+def _dtype_of(x: Value) -> DType:
+    match x:
+        case DType():
+            return x
+        case Node():
+            return x.dtype
+        case bool():
+            return BOOL
+        case int() | Dim():
+            return I32
+        case _:
+            raise type_error("a tensor, a number or a dtype", x)
 
 
 @builtin("least")

@@ -20,6 +20,9 @@ from lumi.interpreter.signature import Signature
 from lumi.syntax import printer
 from lumi.syntax.form import Float, Form, Int, Keyword, List, Str, Symbol, Vector
 
+_WIDTH = 60
+"""Characters of a host value that a message shows."""
+
 
 class Kind(Enum):
     """What a function may do and what a call of it opens."""
@@ -141,7 +144,8 @@ def describe(value: Value | Cell) -> str:
         case Outputs():
             return f"outputs {' '.join(value.nodes)}"
         case _:
-            return written(value)
+            text = written(value)
+            return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 2]} …"
 
 
 def written(value: Value) -> str:
