@@ -56,9 +56,7 @@ class Link:
 class Factors:
     """The atoms of every dimension of `nodes`; `dead` are the reshapes left out."""
 
-    def __init__(
-        self, nodes: Sequence[Node], memory: Mapping[int, str], varies: Mapping[int, frozenset[int]]
-    ) -> None:
+    def __init__(self, nodes: Sequence[Node], varies: Mapping[int, frozenset[int]]) -> None:
         self.dead: list[Node] = []
         self._varies = varies
         self._joined: Joined[Place] = Joined()

@@ -71,7 +71,7 @@ class _Lowered:
 
 def _lower(part: Part, dims: Mapping[str, DimRange], limit: int) -> _Lowered:
     varies = varying(part.nodes, part.memory)
-    factors = Factors(part.nodes, part.memory, varies)
+    factors = Factors(part.nodes, varies)
     space = Space(factors, dims, limit)
     requests = Requests(part, space, Reader(space, varies), varies)
     terms = Terms(requests)

@@ -66,7 +66,8 @@ class Graphs:
                 0 if dtype.kind in ("uint", "bool") else -5, 2 if dtype is BOOL else 6, real
             )
         self.arrays[name] = values.astype(dtype.numpy if not dtype.is_float else np.float64)
-        make = self.pick([self.b.input, self.b.param])
+        symbolic = any(not isinstance(z, int) for z in shape)
+        make = self.b.input if symbolic else self.pick([self.b.input, self.b.param])
         return make(name, dtype, shape)  # type: ignore[operator, no-any-return]
 
     # -- steps
