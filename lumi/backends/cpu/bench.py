@@ -6,17 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from lumi import dim
-from lumi.backends.cpu.arithmetic import Array
 from lumi.backends.cpu.child import SharedMemory
-from lumi.backends.cpu.samples import depends_on_rounding, samples, tolerance
-from lumi.dtype import BF16, DType, widen_bf16
+from lumi.dtype import DType
 from lumi.field.evaluate import evaluate
 from lumi.field.region import Region
+from lumi.llir.arithmetic import Array
 from lumi.llir.kernel import KernelGraph
 from lumi.plan.plan import ALIGNMENT
+from lumi.search.samples import depends_on_rounding, mismatch, samples, tolerance, wide
 
 COLD = 4 << 20, 96 << 20
 """A region that touches more bytes than the first is timed on copies of its buffers that together exceed
@@ -49,7 +47,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.given = samples(self.region, self.values)
         stored = {s.access.buffer for s in self.region.stores}
-        arrays = {k: _wide(v, self._dtype(k)) if k in stored else v for k, v in self.given.items()}
+        arrays = {k: wide(v, self._dtype(k)) if k in stored else v for k, v in self.given.items()}
         evaluate(self.region, arrays, self.values)
         self.wanted = {name: arrays[name] for name in stored}
         self.limit = tolerance(self.region, self.values)
@@ -105,31 +103,3 @@ class Bench:
 
 def _aligned(size: int) -> int:
     return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
-
-
-def _wide(raw: Array, dtype: DType) -> Array:
-    """A copy that the reference may write: floats in f64."""
-    if not dtype.is_float:
-        return raw.copy()
-    return (widen_bf16(raw) if dtype == BF16 else raw).astype(np.float64)
-
-
-def mismatch(raw: Array, want: Array, dtype: DType, limit: float, rounded: bool) -> str:
-    """How results differ from the reference by more than rounding; empty when they do not.
-
-    Floats may differ by `limit` times the largest finite result; infinities and NaN must be where they
-    are in the reference.  With `rounded`, one integer in a hundred may differ.
-    """
-    if not dtype.is_float:
-        wrong = int(np.count_nonzero(raw != want))
-        allowed = raw.size // 100 if rounded else 0
-        return f"{wrong} of {raw.size} integers differ" if wrong > allowed else ""
-    got = _wide(raw, dtype)
-    finite = np.isfinite(want)
-    if not np.array_equal(got[~finite], want[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
-        return "infinities or NaN are not where they should be"
-    if not finite.any():
-        return ""
-    largest = float(np.abs(want[finite]).max())
-    error = float(np.abs(got[finite] - want[finite]).max())
-    return f"off by {error:.3g} where {limit * largest:.3g} is allowed" if error > limit * largest else ""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lumi.backends.cpu.arithmetic import Array
+from lumi.llir.arithmetic import Array
 from lumi.search.protocol import Reason
 
 HANG = 20.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lumi.backends.cpu import arithmetic
-from lumi.dim import Extent, Quotient, Remainder
 from lumi.dtype import BOOL, DType
+from lumi.llir import arithmetic
 
 LANES = 8
 """Elements of a vector register: 32 bytes of f32, as in AVX2; wider or narrower machines split or join."""
@@ -131,33 +130,3 @@ def store(pointer: str, text: str, dtype: DType, vector: bool) -> str:
     if dtype.is_half:
         text = f"to_{dtype.name}({text})"
     return f"*({pointer}) = {text};"
-
-
-def extent(value: Extent) -> str:
-    """C for a dim expression; the dims are `d_<name>`, all int64_t."""
-    if isinstance(value, int):
-        return str(value)
-    parts = []
-    for monomial, coefficient in value.terms:
-        factors = [_atom(a) for a in monomial]
-        if coefficient != 1 or not factors:
-            factors.insert(0, str(coefficient))
-        parts.append(" * ".join(factors))
-    return parts[0] if len(parts) == 1 and "*" not in parts[0] else f"({' + '.join(parts)})"
-
-
-def _atom(atom: str | Quotient | Remainder) -> str:
-    if isinstance(atom, str):
-        return dim_name(atom)
-    function = "floor_div" if isinstance(atom, Quotient) else "floor_mod"
-    return f"{function}({extent(atom.value)}, {atom.divisor})"
-
-
-def dim_name(name: str) -> str:
-    """The C variable of a dim."""
-    return f"d_{identifier(name)}"
-
-
-def identifier(name: str) -> str:
-    """A name as part of a C identifier; different names stay different."""
-    return "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name)

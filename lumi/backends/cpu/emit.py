@@ -14,16 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from lumi.backends.cpu import arithmetic, ctype, product
-from lumi.backends.cpu.arrange import arrange
-from lumi.backends.cpu.ctype import dim_name, identifier, register
+from lumi.backends.cpu import ctype, product
+from lumi.backends.cpu.ctype import register
 from lumi.backends.cpu.lanes import LaneCosts
 from lumi.backends.cpu.loops import tiles
 from lumi.backends.cpu.nests import Nests
-from lumi.backends.cpu.program import Item, Nest, TileLoop, Write, axes_of, dtype_of
 from lumi.backends.cpu.scope import Blocking, Opened, Range, Scope, Writer
 from lumi.dtype import DType
+from lumi.llir import arithmetic, spell
+from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Kernel, Loop, Step, accesses, buffers, dims, walk, written
+from lumi.llir.program import Item, Nest, TileLoop, Write, axes_of, dtype_of
 
 STACK = 1 << 16
 """Bytes of an array above which it is taken from the heap."""
@@ -84,7 +85,7 @@ class _Function:
     def __init__(self, kernel: Kernel, blocking: Blocking, name: str) -> None:
         self.kernel, self.name = kernel, name
         self.program = arrange(kernel, grid_tiles(kernel, blocking))
-        names = {b: f"b{number}_{identifier(b)}" for number, b in enumerate(buffers(kernel))}
+        names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(kernel))}
         self.w = Writer(self.program, blocking, names)
         self.nests = Nests(self.w, LaneCosts(self.program))
 
@@ -103,11 +104,11 @@ class _Function:
     def _whole(self, axis: str) -> Range:
         extent = self.kernel.axes[axis]
         length = extent if isinstance(extent, int) else None
-        return Range("0", ctype.extent(extent), length, length)
+        return Range("0", spell.extent(extent), length, length)
 
     def _parameters(self) -> None:
         for number, name in enumerate(dims(self.kernel)):
-            self.w.line(f"const int64_t {dim_name(name)} = dims[{number}];")
+            self.w.line(f"const int64_t {spell.dim_name(name)} = dims[{number}];")
         types = {a.buffer: a.dtype for a, _ in accesses(self.kernel)}
         stored = written(self.kernel)
         for number, buffer in enumerate(buffers(self.kernel)):
@@ -127,7 +128,7 @@ class _Function:
     def _cells(self, items: list[Item]) -> None:
         w, counts = self.w, {}
         for axis in self.kernel.grid:
-            tile, size = self.program.tiles.get(axis, 1), ctype.extent(self.kernel.axes[axis])
+            tile, size = self.program.tiles.get(axis, 1), spell.extent(self.kernel.axes[axis])
             text = size if tile == 1 else f"({size} + {tile - 1}) / {tile}"
             counts[axis] = w.declare("int64_t", text, "cells")
         total = w.declare("int64_t", " * ".join(counts.values()) or "1", "cells")
@@ -143,9 +144,9 @@ class _Function:
         w, rest = self.w, "cell"
         for axis in reversed(self.kernel.grid):
             place = f"{rest} % {counts[axis]}" if axis != self.kernel.grid[0] else rest
-            tile, size = self.program.tiles.get(axis, 1), ctype.extent(self.kernel.axes[axis])
+            tile, size = self.program.tiles.get(axis, 1), spell.extent(self.kernel.axes[axis])
             start = w.declare(
-                "int64_t", place if tile == 1 else f"{place} * {tile}", f"x_{identifier(axis)}_"
+                "int64_t", place if tile == 1 else f"{place} * {tile}", f"x_{spell.identifier(axis)}_"
             )
             if axis != self.kernel.grid[0]:
                 rest = w.declare("int64_t", f"{rest} / {counts[axis]}", "rest")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lumi.backends.cpu import address, ctype, operators
+from lumi.backends.cpu import ctype, operators
 from lumi.backends.cpu.ctype import LANES, register
-from lumi.backends.cpu.program import Fold, Slot, axes_of, dtype_of
 from lumi.backends.cpu.scope import Copy, Form, Value, Writer
 from lumi.dtype import BOOL, DTYPES, F64, I32, DType
 from lumi.field.access import Access
+from lumi.llir import spell
 from lumi.llir.kernel import Load, Map, Operand, Position, Symbol
+from lumi.llir.program import Fold, Slot, axes_of, dtype_of
 
 FoldWriter = Callable[[Writer, Fold], Value]
 
@@ -51,7 +52,7 @@ class Expressions:
             case Position(_, axis):
                 return self._position(axis)
             case Symbol(_, name):
-                return Value(I32, Form.SCALAR, (), {(): f"((int32_t){ctype.dim_name(name)})"})
+                return Value(I32, Form.SCALAR, (), {(): f"((int32_t){spell.dim_name(name)})"})
             case Map():
                 return self._map(definition)
             case Fold():
@@ -104,7 +105,7 @@ class Expressions:
         data = {n: self.value(o, I32) for n, o in enumerate(definition.data)}
         axes, lane = w.unrolled(definition.axes), w.lane()
         spread = lane is not None and lane in definition.axes
-        step = address.step(access, lane) if spread and lane is not None else 0
+        step = spell.step(access, lane) if spread and lane is not None else 0
         if any(d.form is Form.LANES for d in data.values()):
             step = None
         texts = {}
@@ -140,7 +141,7 @@ class Expressions:
             text = data[number].at(copy)
             return f"{text}[{lane}]" if data[number].form is Form.LANES else text
 
-        return f"{self.w.buffers[access.buffer]} + {address.element(access, at, index)}"
+        return f"{self.w.buffers[access.buffer]} + {spell.element(access, at, index)}"
 
     def gathered(self, elements: list[str], dtype: DType) -> str:
         """C for a vector of eight single elements."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lumi.backends.cpu import arithmetic, ctype, operators
+from lumi.backends.cpu import ctype, operators
 from lumi.backends.cpu.ctype import register
 from lumi.backends.cpu.expression import Expressions
 from lumi.backends.cpu.lanes import LaneCosts
 from lumi.backends.cpu.loops import loop_range, sweep, tiles, widths
-from lumi.backends.cpu.program import Fold
 from lumi.backends.cpu.scope import Copy, Form, Scope, Value, Writer
+from lumi.llir import arithmetic
+from lumi.llir.program import Fold
 
 
 @dataclass(slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lumi.backends.cpu.ctype import dim_name, literal
+from lumi.backends.cpu.ctype import literal
 from lumi.backends.cpu.scope import Writer
 from lumi.dtype import F64
 from lumi.field.term import Bin, Const, In, Pos, Sel, Term, Un
+from lumi.llir import spell
 
 _ENDS = {
     "add": ("{0} + {2}", "{1} + {3}"),
@@ -46,7 +47,7 @@ def _ends(w: Writer, term: Term) -> tuple[str, str]:
         case Pos(axis):
             return _position(w, axis)
         case In(name, _, _) if name.startswith("$"):
-            symbol = f"(double){dim_name(name[1:])}"
+            symbol = f"(double){spell.dim_name(name[1:])}"
             return symbol, symbol
         case Un("not", a):
             low, high = _ends(w, a)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lumi import dim
-from lumi.backends.cpu import arithmetic
-from lumi.backends.cpu.arithmetic import Array
 from lumi.dtype import BOOL, F64, I32, DType
 from lumi.field.access import Access
 from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
+from lumi.llir import arithmetic
+from lumi.llir.arithmetic import Array
 from lumi.llir.interval import may_hold
 from lumi.llir.kernel import (
     Dot,

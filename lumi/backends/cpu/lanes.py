@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from lumi.backends.cpu import address, operators
 from lumi.backends.cpu.ctype import LANES
-from lumi.backends.cpu.program import Fold, Program, Slot, arguments, axes_of
 from lumi.field.access import Access
+from lumi.llir import spell
+from lumi.llir.arrange import work
 from lumi.llir.kernel import Load, Map, Operand
+from lumi.llir.program import Fold, Program, Slot, arguments, axes_of
 
 SOME = 64
 """Positions assumed of an axis whose extent is known only at run time."""
@@ -79,7 +80,7 @@ class LaneCosts:
             case Load(_, access, _, _, _):
                 return inner + access_cost(access, lane)
             case Map(_, op, _, _, _):
-                return inner + operators.work(op) * share
+                return inner + work(op) * share
             case Fold():
                 return self._fold_cost(definition, lane)
             case _:
@@ -100,4 +101,4 @@ def access_cost(access: Access, lane: str | None) -> float:
     """Instructions to move one element between memory and a register."""
     if lane is None:
         return 1.0
-    return 1 / LANES if address.step(access, lane) in (0, 1) else GATHERED
+    return 1 / LANES if spell.step(access, lane) in (0, 1) else GATHERED

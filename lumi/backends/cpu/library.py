@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 POINTER = "lumi_sgemm"
-"""The variable in a library of kernels that holds the product's address."""
+"""The variable in a library of kernels that holds the product's spell."""
 
 
 @dataclass(frozen=True, slots=True)

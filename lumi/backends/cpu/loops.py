@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from lumi.backends.cpu import ctype
-from lumi.backends.cpu.ctype import identifier
 from lumi.backends.cpu.guard import holds_nowhere
 from lumi.backends.cpu.scope import Opened, Range, Writer
+from lumi.llir import spell
 from lumi.llir.kernel import Loop
 
 
 def widths(axis: str, copies: int, lanes: bool) -> list[Opened]:
     """The ways to open an axis, widest first: copies of vectors, vectors, copies, one position."""
-    variable = f"x_{identifier(axis)}"
+    variable = f"x_{spell.identifier(axis)}"
     steps = [Opened(variable, copies, lanes)]
     if lanes and copies > 1:
         steps.append(Opened(variable, 1, True))
@@ -69,12 +68,12 @@ def _exact(w: Writer, axis: str, opened: Opened, span: Range, body: Callable[[],
 def loop_range(w: Writer, loop: Loop, axis: str) -> Range:
     """The positions that a loop runs over along one of its axes: all, or those of the current chunk."""
     extent = w.program.kernel.axes[axis]
-    size = ctype.extent(extent)
+    size = spell.extent(extent)
     if loop.chunk is None:
         length = extent if isinstance(extent, int) else None
         return Range("0", size, length, length)
     tile = w.program.tiles.get(axis, 1)
-    chunks = ctype.extent(w.program.kernel.axes[loop.chunk])
+    chunks = spell.extent(w.program.kernel.axes[loop.chunk])
     opened = w.opened(loop.chunk)
     assert opened is not None, f"chunk axis {loop.chunk} is not open"
     share = w.declare("int64_t", f"chunk_length({size}, {chunks}, {tile})", "share")
@@ -106,7 +105,7 @@ def tiles(w: Writer, loop: Loop, level: bool) -> Iterator[None]:
 @contextmanager
 def _tile_loop(w: Writer, axis: str, span: Range, opens: bool, level: bool) -> Iterator[None]:
     tile = w.program.tiles.get(axis, 1)
-    start = w.fresh(f"x_{identifier(axis)}_")
+    start = w.fresh(f"x_{spell.identifier(axis)}_")
     header = f"for (int64_t {start} = {span.start}; {start} < {span.stop}; {start} += {tile}) "
     opened = {axis: Opened(start)} if opens and tile == 1 else {}
     with w.block(header, opened, tile=level):

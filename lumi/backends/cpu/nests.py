@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lumi.backends.cpu import address, ctype
+from lumi.backends.cpu import ctype
 from lumi.backends.cpu.ctype import LANES, register
 from lumi.backends.cpu.expression import Expressions
 from lumi.backends.cpu.folds import FoldLoops
 from lumi.backends.cpu.lanes import LaneCosts, access_cost
 from lumi.backends.cpu.loops import sweep, widths
-from lumi.backends.cpu.program import Fold, Nest, Root, arguments, axes_of, dtype_of
 from lumi.backends.cpu.scope import Copy, Value, Writer
 from lumi.dtype import BOOL, DType
+from lumi.llir import spell
 from lumi.llir.kernel import Load, Operand, Store
+from lumi.llir.program import Fold, Nest, Root, arguments, axes_of, dtype_of
 
 
 class Nests:
@@ -134,7 +135,7 @@ class Nests:
     def _neighbours(self, root: Root, lane: str) -> bool:
         """Whether lanes lie side by side where a root is written."""
         if isinstance(root, Store):
-            return address.step(root.access, lane) == 1
+            return spell.step(root.access, lane) == 1
         return self.w.arrays[root.var][1][-1] == lane
 
     def _element(self, root: Root, value: Value, copy: Copy, text: str, lane: int) -> None:

@@ -19,18 +19,6 @@ _TRUTH = {
     "bitand": "({0} & {1})",
 }
 
-WORK = {"exp2": 12.0, "log2": 12.0, "sin": 16.0, "sqrt": 6.0, "recip": 5.0, "recipz": 6.0} | dict.fromkeys(
-    ("div", "rem", "mod"), 10.0
-)
-"""Instructions an operator takes, where that is not one."""
-
-
-def work(op: str) -> float:
-    """About how many vector instructions `op` is."""
-    if op.startswith(("cast.", "bits.")):
-        return 0.5
-    return WORK.get(op, 1.0)
-
 
 def apply(op: str, args: list[str], operand: DType, result: DType, vector: bool) -> str:
     """C for `op` (no cast or bitcast) of operands of one type; for `sel` the branches' type."""

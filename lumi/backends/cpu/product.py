@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from lumi.backends.cpu import address, ctype
-from lumi.backends.cpu.ctype import dim_name
-from lumi.backends.cpu.program import is_plain, partial_of
 from lumi.dim import Extent
 from lumi.dtype import F32
 from lumi.field.access import Access
+from lumi.llir import spell
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Store, buffers, dims, walk
+from lumi.llir.program import is_plain, partial_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def _side(kernel: Kernel, axes: Iterable[str], tensors: tuple[Access, Access]) -
     inner: Side | None = None
     for axis in sorted(axes, key=list(kernel.axes).index, reverse=True):
         size = kernel.axes[axis]
-        first, second = (address.step(t, axis) for t in tensors)
+        first, second = (spell.step(t, axis) for t in tensors)
         if first is None or second is None:
             return None
         if inner is None:
@@ -107,15 +106,15 @@ def _side(kernel: Kernel, axes: Iterable[str], tensors: tuple[Access, Access]) -
 
 def emit(kernel: Kernel, product: Product, name: str) -> str:
     """The C function that computes a kernel by `sgemm`, a share of the rows or columns for each thread."""
-    lines = [f"const int64_t {dim_name(d)} = dims[{k}];" for k, d in enumerate(dims(kernel))]
+    lines = [f"const int64_t {spell.dim_name(d)} = dims[{k}];" for k, d in enumerate(dims(kernel))]
     order = buffers(kernel)
     lines += [
-        f"const int64_t m = {ctype.extent(product.rows.size)}, n = {ctype.extent(product.columns.size)}, "
-        f"k = {ctype.extent(product.inner.size)};",
+        f"const int64_t m = {spell.extent(product.rows.size)}, n = {spell.extent(product.columns.size)}, "
+        f"k = {spell.extent(product.inner.size)};",
         "const int64_t parts = team_size(), by_rows = m > n;",
         "const int64_t share = ((by_rows ? m : n) + parts - 1) / parts + 15 & -16;",
     ]
-    counts = [ctype.extent(kernel.axes[x]) for x in product.batch]
+    counts = [spell.extent(kernel.axes[x]) for x in product.batch]
     lines += [
         f"const int64_t cells = {' * '.join(['parts', *counts])};",
         "#pragma omp for schedule(static, 1) nowait",
@@ -130,22 +129,22 @@ def emit(kernel: Kernel, product: Product, name: str) -> str:
 def _cell(kernel: Kernel, product: Product, order: tuple[str, ...]) -> list[str]:
     lines = ["const int64_t start = cell % parts * share;", "int64_t rest = cell / parts;"]
     for axis in reversed(product.batch):
-        size = ctype.extent(kernel.axes[axis])
+        size = spell.extent(kernel.axes[axis])
         lines += [f"const int64_t {_variable(axis)} = rest % {size};", f"rest /= {size};"]
     at = _corner(product.batch)
     for letter, access in (("a", product.a), ("b", product.b), ("c", product.out)):
         constant = "" if letter == "c" else "const "
-        number, offset = order.index(access.buffer), address.element(access, at, str)
+        number, offset = order.index(access.buffer), spell.element(access, at, str)
         lines.append(f"{constant}float *{letter} = ({constant}float *)buffers[{number}] + {offset};")
     rows, columns, inner = product.rows, product.columns, product.inner
-    step = {n: ctype.extent(x) for n, x in zip("acbd", (*rows.steps, columns.steps[0], 1), strict=True)}
+    step = {n: spell.extent(x) for n, x in zip("acbd", (*rows.steps, columns.steps[0], 1), strict=True)}
     lines += [
         "const int64_t end = least(start + share, by_rows ? m : n);",
         "if (start >= end) continue;",
         f"if (by_rows) a += start * {step['a']}, c += start * {step['c']};",
         f"else b += start * {step['b']}, c += start;",
         "matrix_product(by_rows ? end - start : m, by_rows ? n : end - start, k, "
-        f"a, {step['a']}, {ctype.extent(inner.steps[0])}, b, {step['b']}, {ctype.extent(inner.steps[1])}, "
+        f"a, {step['a']}, {spell.extent(inner.steps[0])}, b, {step['b']}, {spell.extent(inner.steps[1])}, "
         f"c, {step['c']});",
     ]
     return lines
@@ -157,4 +156,4 @@ def _corner(batch: tuple[str, ...]) -> Callable[[str], tuple[str, int]]:
 
 
 def _variable(axis: str) -> str:
-    return f"x_{ctype.identifier(axis)}"
+    return f"x_{spell.identifier(axis)}"

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lumi.backends.cpu import library, product
-from lumi.backends.cpu.program import axes_of
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Position, Reduce, Schedule, Step, walk
+from lumi.llir.program import axes_of
 
 DEFAULT = Schedule("c")
 """The schedule that works for every kernel."""

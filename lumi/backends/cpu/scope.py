@@ -15,8 +15,8 @@ from itertools import product
 from typing import TypeAlias
 
 from lumi.backends.cpu.ctype import LANES
-from lumi.backends.cpu.program import Program, axes_of
 from lumi.dtype import DType
+from lumi.llir.program import Program, axes_of
 
 CELL = 1
 """The number of the scope of a cell; the function's own is 0."""

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from lumi import dim
-from lumi.backends.cpu.arithmetic import Array
-from lumi.dtype import BF16, BOOL, DTYPES, F16, F64, DType, round_to_bf16
+from lumi.dtype import BF16, BOOL, DTYPES, F16, F64, DType, round_to_bf16, widen_bf16
 from lumi.field.access import Access
 from lumi.field.region import Region
 from lumi.field.term import Red, Sel, Term, Un, children
+from lumi.llir.arithmetic import Array
 
 BLOCK = 1_000_003
 """Values drawn for a large buffer; a prime, so that their repetition lines up with no dimension."""
@@ -128,3 +128,31 @@ def depends_on_rounding(term: Term) -> bool:
             return True
         todo.extend(children(inner))
     return False
+
+
+def wide(raw: Array, dtype: DType) -> Array:
+    """A copy that the reference may write: floats in f64."""
+    if not dtype.is_float:
+        return raw.copy()
+    return (widen_bf16(raw) if dtype == BF16 else raw).astype(np.float64)
+
+
+def mismatch(raw: Array, want: Array, dtype: DType, limit: float, rounded: bool) -> str:
+    """How results differ from the reference by more than rounding; empty when they do not.
+
+    Floats may differ by `limit` times the largest finite result; infinities and NaN must be where they
+    are in the reference.  With `rounded`, one integer in a hundred may differ.
+    """
+    if not dtype.is_float:
+        wrong = int(np.count_nonzero(raw != want))
+        allowed = raw.size // 100 if rounded else 0
+        return f"{wrong} of {raw.size} integers differ" if wrong > allowed else ""
+    got = wide(raw, dtype)
+    finite = np.isfinite(want)
+    if not np.array_equal(got[~finite], want[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
+        return "infinities or NaN are not where they should be"
+    if not finite.any():
+        return ""
+    largest = float(np.abs(want[finite]).max())
+    error = float(np.abs(got[finite] - want[finite]).max())
+    return f"off by {error:.3g} where {limit * largest:.3g} is allowed" if error > limit * largest else ""

@@ -1,4 +1,7 @@
-"""Index maps as C: which element of a buffer an access means."""
+"""Dims and index maps in the syntax that C and CUDA share.
+
+The code it is put into has `clamp`, `floor_div` and `floor_mod`, and the dims as variables `d_<name>`.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lumi import dim
-from lumi.backends.cpu import ctype
-from lumi.dim import Extent
+from lumi.dim import Extent, Quotient, Remainder
 from lumi.field.access import Access
 from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
 
@@ -47,7 +49,7 @@ def element(access: Access, at: Coordinate, data: DataText) -> str:
         if access.clamp or index.data():
             place = _Linear(at, data)
             place.add(index, 1)
-            linear.add_text(f"clamp({place}, {ctype.extent(size)})", stride)
+            linear.add_text(f"clamp({place}, {extent(size)})", stride)
         else:
             linear.add(index, stride)
     return str(linear)
@@ -99,11 +101,37 @@ class _Linear:
             if factor == 1:
                 parts.append(text)
             elif factor != 0:
-                parts.append(f"{text} * {_parenthesised(factor)}")
+                parts.append(f"{text} * {extent(factor)}")
         if self.constant != 0 or not parts:
-            parts.append(ctype.extent(self.constant))
+            parts.append(extent(self.constant))
         return " + ".join(parts)
 
 
-def _parenthesised(factor: Extent) -> str:
-    return ctype.extent(factor)
+def extent(value: Extent) -> str:
+    """C for a dim expression; the dims are `d_<name>`, all int64_t."""
+    if isinstance(value, int):
+        return str(value)
+    parts = []
+    for monomial, coefficient in value.terms:
+        factors = [_atom(a) for a in monomial]
+        if coefficient != 1 or not factors:
+            factors.insert(0, str(coefficient))
+        parts.append(" * ".join(factors))
+    return parts[0] if len(parts) == 1 and "*" not in parts[0] else f"({' + '.join(parts)})"
+
+
+def _atom(atom: str | Quotient | Remainder) -> str:
+    if isinstance(atom, str):
+        return dim_name(atom)
+    function = "floor_div" if isinstance(atom, Quotient) else "floor_mod"
+    return f"{function}({extent(atom.value)}, {atom.divisor})"
+
+
+def dim_name(name: str) -> str:
+    """The C variable of a dim."""
+    return f"d_{identifier(name)}"
+
+
+def identifier(name: str) -> str:
+    """A name as part of a C identifier; different names stay different."""
+    return "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from lumi.backends.cpu import operators
-from lumi.backends.cpu.program import (
+from lumi.field.term import Pos, Term, children
+from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Position, Reduce, Statement, Store
+from lumi.llir.program import (
     Definition,
     Fold,
     Item,
@@ -23,8 +24,6 @@ from lumi.backends.cpu.program import (
     is_plain,
     partial_of,
 )
-from lumi.field.term import Pos, Term, children
-from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Position, Reduce, Statement, Store
 
 SOME = 64
 """Positions assumed of an axis whose extent is known only at run time."""
@@ -34,6 +33,12 @@ WORTH = 1.5
 
 LARGEST = {True: 1 << 18, False: 1 << 14}
 """Elements an array may have when its value is, or is not, a reduction."""
+
+
+WORK = {"exp2": 12.0, "log2": 12.0, "sin": 16.0, "sqrt": 6.0, "recip": 5.0, "recipz": 6.0} | dict.fromkeys(
+    ("div", "rem", "mod"), 10.0
+)
+"""Instructions an operator takes, where that is not one."""
 
 
 def arrange(kernel: Kernel, tiles: Mapping[str, int]) -> Program:
@@ -271,7 +276,7 @@ class _Uses:
         """Instructions for one element, without what is computed further out."""
         match definition:
             case Map(_, op, _, _, _):
-                own = operators.work(op)
+                own = work(op)
             case Fold(_, _, over, _, _, _, _):
                 return 2.0 * math.prod(self.sizes.trips(a, place.loops[: place.tiles]) for a in over)
             case Load(_, _, data, _, _):
@@ -343,3 +348,10 @@ def _in_place(items: tuple[Item, ...], readers: Mapping[str, set[str]]) -> Itera
 
 def _written(roots: tuple[Root, ...]) -> tuple[str, ...]:
     return tuple(r.var for r in roots if isinstance(r, Write))
+
+
+def work(op: str) -> float:
+    """About how many vector instructions `op` is."""
+    if op.startswith(("cast.", "bits.")):
+        return 0.5
+    return WORK.get(op, 1.0)
