@@ -79,6 +79,10 @@ class Maker:
             b = b.b
         elif isinstance(b, Sel) and self._opposite(condition, b.condition):
             b = b.a
+        if isinstance(a, Sel) and a.b is b:  # both choose b: one choice by both conditions
+            inner = _conjuncts(a.condition)
+            outer = [c for c in _conjuncts(condition) if not any(c is i for i in inner)]
+            return self.select(self.both([*outer, a.condition]), a.a, b) if outer else a
         return self._one((id(condition), id(a), id(b)), Sel(condition, a, b))
 
     def reduce(self, op: str, axes: Sequence[str], body: Term) -> Term:
@@ -93,11 +97,11 @@ class Maker:
         """A term of this dtype that has it even by itself."""
         return self.cast(a, dtype) if isinstance(a, Const) else a
 
-    def both(self, conditions: Sequence[Term]) -> Term | None:
-        """The conjunction of conditions; None for none."""
-        total: Term | None = None
-        for each in conditions:
-            total = each if total is None else self.binary("and", total, each)
+    def both(self, conditions: Sequence[Term]) -> Term:
+        """The conjunction of one or more conditions."""
+        total = conditions[0]
+        for each in conditions[1:]:
+            total = self.binary("and", total, each)
         return total
 
     def _opposite(self, a: Term, b: Term) -> bool:
@@ -163,6 +167,15 @@ class Maker:
                 factor = self.remainder(self.extent(atom.value), atom.divisor)
             product = factor if product is None else self.binary("mul", product, factor)
         return self.number(1) if product is None else product
+
+
+def _conjuncts(condition: Term) -> list[Term]:
+    """The conditions that `and` joins."""
+    match condition:
+        case Bin("and", a, b):
+            return [*_conjuncts(a), *_conjuncts(b)]
+        case _:
+            return [condition]
 
 
 def as_half(value: float, dtype: DType) -> float:

@@ -76,6 +76,7 @@ class Partition:
             stays = (count[kind] - 1) * len(draft.tasks) >= WORTH_SHARING
             if can_grow and not stays and self._joinable(joined[-1], draft):
                 joined[-1].tasks += draft.tasks
+                joined[-1].scope = _shared_scope([joined[-1].scope, draft.scope]) or joined[-1].scope
             else:
                 joined.append(draft)
             can_grow = not stays
@@ -137,12 +138,16 @@ def _drafts(found: Order) -> list[Draft]:
 
 def _model_scope(tasks: Iterable[Task]) -> str:
     """The longest scope that everything computed is in."""
-    paths = [t.node.scope.split("/") for t in tasks if not t.node.is_leaf]
+    return _shared_scope([t.node.scope for t in tasks if not t.node.is_leaf])
+
+
+def _shared_scope(scopes: Iterable[str]) -> str:
+    """The innermost scope that all of these lie in."""
     shared: list[str] = []
-    for parts in zip(*paths, strict=False):
-        if len(set(parts)) > 1:
+    for names in zip(*(s.split("/") for s in scopes), strict=False):
+        if len(set(names)) > 1:
             break
-        shared.append(parts[0])
+        shared.append(names[0])
     return "/".join(shared)
 
 

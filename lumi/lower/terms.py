@@ -270,11 +270,10 @@ class Terms:
                 conditions.append(self._less(self._make.number(low - 1 - at.offset), whole))
             if not self._space.ends(at, high):
                 conditions.append(self._less(whole, self._make.extent(high - at.offset)))
-        never = any(isinstance(c, Number) and not c.value for c in conditions)
-        if never:
+        if not all(c.value for c in conditions if isinstance(c, Number)):
             return other
-        where = self._make.both([c for c in conditions if not isinstance(c, Number)])
-        return value if where is None else self._legal.select(where, value, other, dtype)
+        unknown = [c for c in conditions if not isinstance(c, Number)]
+        return self._legal.select(self._make.both(unknown), value, other, dtype) if unknown else value
 
     def _less(self, a: Term, b: Term) -> Term:
         if isinstance(a, Number) and isinstance(b, Number):
