@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from lumi.dim import DimRange
 from lumi.field.axis import LIMIT
-from lumi.field.region import Region
+from lumi.field.region import Note, Region
 from lumi.field.text import show_body
 from lumi.hlir.graph import Graph, Node
 from lumi.lower.factor import Factors
@@ -75,6 +75,10 @@ def _lower(part: Part, dims: Mapping[str, DimRange], limit: int) -> _Lowered:
     space = Space(factors, dims, limit)
     requests = Requests(part, space, Reader(space, varies), varies)
     terms = Terms(requests)
+    dead = [
+        Note("reshape", f"%{n.id}", f"{_shape(n.inputs[0])} and {_shape(n)} share no axes")
+        for n in factors.dead
+    ]
     region = Region(
         scope=part.scope,
         axes=space.axes,
@@ -82,7 +86,11 @@ def _lower(part: Part, dims: Mapping[str, DimRange], limit: int) -> _Lowered:
         stores=terms.stores,
         buffers=tuple(part.buffer(*origin) for origin in terms.origins),
         produced=terms.produced,
-        notes=tuple(requests.notes),
+        notes=(*dead, *requests.notes),
         key="",
     )
     return _Lowered(replace(region, key=show_body(region)), part, tuple(terms.origins))
+
+
+def _shape(node: Node) -> str:
+    return f"[{' '.join(map(str, node.shape))}]"

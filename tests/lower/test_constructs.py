@@ -69,6 +69,7 @@ def test_no_common_factorisation_cuts_a_heavy_value() -> None:
     first, second = b.sum(b.reshape(y, (5, 4, 3)), 1), b.sum(b.reshape(y, (5, 3, 4)), 2)
     regions = check(b.result(first, second), {"x": rand(5, 8), "w": rand(12, 8)})
     assert len(cuts(regions)) == 1
+    assert [n.why for n in regions[0].notes if n.what == "reshape"] == ["[5 12] and [5 3 4] share no axes"]
 
 
 def test_no_common_factorisation_divides_for_a_light_value() -> None:
