@@ -45,6 +45,9 @@ def show(value: Value, arrays: Mapping[int, Array]) -> str:
 
 def show_array(array: Array) -> str:
     """The elements, then dtype and shape as a comment."""
-    text = np.array2string(array, separator=" ", formatter={"bool": lambda x: "true" if x else "false"})
+    if array.ndim == 0 and array.dtype != np.bool_:
+        text = str(array[()])
+    else:
+        text = np.array2string(array, separator=" ", formatter={"bool": lambda x: "true" if x else "false"})
     type_ = f"; {from_numpy(array.dtype)} [{' '.join(map(str, array.shape))}]"
     return f"{text}\n{type_}" if "\n" in text else f"{text}  {type_}"

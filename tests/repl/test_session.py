@@ -33,6 +33,8 @@ def printed(conversation: Conversation, *entries: str) -> list[str]:
         ("(iota 3)", "[0 1 2]  ; i32 [3]"),
         ("(+ 0.5 (cast (iota 2) f32))", "[0.5 1.5]  ; f32 [2]"),
         ("(reduce-sum (iota 5))", "10  ; i32 []"),
+        ("(reduce-sum (cast (iota 5) f32))", "10.0  ; f32 []"),
+        ("(all (< (iota 3) 2))", "false  ; bool []"),
         ("(< (iota 3) 1)", "[true false false]  ; bool [3]"),
         ("(reshape (iota 4) [2 2])", "[[0 1]\n [2 3]]\n; i32 [2 2]"),
         ("(iota 0)", "[]  ; i32 [0]"),
