@@ -82,11 +82,12 @@ class Former:
     def body(self) -> tuple[Statement, ...]:
         """The tile program.  Raises `InfeasibleError` when the values do not fit one kernel."""
         top, free = self.scopes[0], self.dag.free
+        over = {n: (free[v] | self.space.spanned(n)) & self.layout.sequential for n, v in self.outs}
         for number, value in self.outs:
-            if not free[value] & self.layout.sequential:
+            if not over[number]:
                 self._store(number, value)
         for number, value in self.outs:
-            inner = free[value] & self.layout.sequential
+            inner = over[number]
             if inner:
                 self._sequential(top, number, value, inner)
         return tuple(top.statements)
@@ -103,8 +104,10 @@ class Former:
 
     def _store(self, number: int, value: int) -> None:
         operand = self.value(value, self.space.dtype(number))
-        axes = self.space.names(self.dag.free[value])
-        for access in self.space.outputs.get(number) or (self._temporary(number, axes),):
+        free = self.dag.free[value]
+        temporary = self._temporary(number, self.space.names(free))
+        for access in self.space.outputs.get(number, (temporary,)):
+            axes = self.space.names(free | self.space.region.axes.mask(access.axes()))
             self.scopes[-1].statements.append(Store(access, operand, axes))
 
     def _temporary(self, number: int, axes: tuple[str, ...]) -> Access:

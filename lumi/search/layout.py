@@ -21,23 +21,23 @@ SHORTEST_TILED = 16
 
 
 class Layout:
-    """The axes of the kernel that computes `outs`, as masks.
+    """The axes of the kernel that computes `outs` (stored classes and their values), as masks.
 
     `accumulators` are all it needs, in the order they are met; `reduced` their axes, `chunks` the chunk
-    axes of their domains.  Axes that a result varies over span the grid, unless another value reduces
+    axes of their domains.  Axes that a result is stored over span the grid, unless another value reduces
     them: those are `sequential`.
     """
 
-    def __init__(self, dag: Dag, space: Space, outs: Sequence[int]) -> None:
+    def __init__(self, dag: Dag, space: Space, outs: Sequence[tuple[int, int]]) -> None:
         self.dag, self.axes, self.names = dag, space.region.axes, space.names
-        self.accumulators, self.stepwise = _accumulators(dag, outs)
+        self.accumulators, self.stepwise = _accumulators(dag, [v for _, v in outs])
         domains = [dag.domains[dag.table[a].domain] for a in self.accumulators]
         self.reduced = self.chunks = free = 0
         for domain in domains:
             self.reduced |= domain.axes
             self.chunks |= domain.chunk
-        for out in outs:
-            free |= dag.free[out] & AXES
+        for number, value in outs:
+            free |= dag.free[value] & AXES | space.spanned(number)
         self.grid = free & ~self.reduced
         self.sequential = free & self.reduced
         self.used = free | self.reduced | self.chunks

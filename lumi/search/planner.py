@@ -123,7 +123,7 @@ class Planner:
     def _form(self, outs: Outs, given: Mapping[str, int]) -> Piece | None:
         layout = self._layouts.get(outs)
         if layout is None:
-            layout = self._layouts[outs] = Layout(self.dag, self.space, [v for _, v in outs])
+            layout = self._layouts[outs] = Layout(self.dag, self.space, outs)
         tiles = layout.tiles(self.sizes, given)
         resident = layout.resident(self.sizes, tiles)
         body = self._body(outs, layout, resident)
@@ -176,7 +176,8 @@ class _Groups:
             value, below = draft.bodies[number], 0
             for source in sources:
                 below |= made[source].members | made[source].below
-            group = _Group(planner.piece(((number, value),)), 1 << place, planner.dag.free[value], below)
+            axes = planner.dag.free[value] | planner.space.spanned(number)
+            group = _Group(planner.piece(((number, value),)), 1 << place, axes, below)
             made[number] = group
             self.groups.append(group)
 

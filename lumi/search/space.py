@@ -49,6 +49,7 @@ class Space:
     readable: dict[int, Access] = field(init=False)
     producers: dict[str, int] = field(init=False)
     earlier: dict[int, frozenset[int]] = field(init=False)
+    _spans: dict[int, int] = field(init=False, default_factory=dict)
     _names: dict[int, tuple[str, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -59,6 +60,9 @@ class Space:
         self.outputs = {}
         for root, store in zip(roots, self.region.stores, strict=True):
             self.outputs[root] = (*self.outputs.get(root, ()), store.access)
+        for root, accesses in self.outputs.items():
+            for access in accesses:
+                self._spans[root] = self._spans.get(root, 0) | self.region.axes.mask(access.axes())
         self.earlier = self._overwritten()
         self.producers = {b: roots[k] for b, k in self.region.produced.items()}
         self.readable = {}
@@ -66,6 +70,10 @@ class Space:
             for access in accesses:
                 if self._holds(root, access):
                     self.readable.setdefault(root, access)
+
+    def spanned(self, number: int) -> int:
+        """The axes over which a class is written (a mask); a value that is broadcast lacks some of them."""
+        return self._spans.get(number, 0)
 
     def _overwritten(self) -> dict[int, frozenset[int]]:
         found: dict[int, frozenset[int]] = {}
@@ -77,10 +85,11 @@ class Space:
         return found
 
     def _holds(self, root: int, access: Access) -> bool:
-        """Whether reading the access gives back the root: no later store, no rounding, no lost axis."""
+        """Whether reading the access gives back the root: no later store, no rounding, no axis too many."""
         writers = sum(s.access.buffer == access.buffer for s in self.region.stores)
         exact = access.dtype in (self.dtype(root), self.storage(root))
-        return writers == 1 and exact and not access.data()
+        broadcast = self.region.axes.mask(access.axes()) & ~self.egraph.free.get(root, 0)
+        return writers == 1 and exact and not access.data() and not broadcast
 
     def names(self, mask: int) -> tuple[str, ...]:
         """The axes of a mask, in memory order."""
