@@ -6,9 +6,8 @@ terms apart by identity instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from lumi.field.access import Access
 from lumi.field.term import Gat, In, Pos, Red, Term, children
 
 
@@ -49,9 +48,3 @@ def free_axes(roots: Iterable[Term]) -> dict[int, frozenset[str]]:
 def bound_axes(roots: Iterable[Term]) -> frozenset[str]:
     """The axes that some reduction below `roots` binds."""
     return frozenset(a for term in postorder(roots) if isinstance(term, Red) for a in term.axes)
-
-
-def reads(roots: Iterable[Term], accesses: dict[str, Access]) -> Iterator[Access]:
-    """The accesses that terms below `roots` read through, each once, in order."""
-    names = dict.fromkeys(t.name for t in postorder(roots) if isinstance(t, (In, Gat)))
-    return (accesses[name] for name in names if name in accesses)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from lumi import dim
-from lumi.dim import Extent
-from lumi.dtype import I32, I64, DType
+from lumi.dtype import I64, DType
 from lumi.field.access import Access
-from lumi.field.index import Data, Index, Part, Quot, Rem, Sym, of_extent
+from lumi.field.index import Data, Index, of_extent
 from lumi.field.region import Store
 from lumi.field.term import Const as Number
 from lumi.field.term import Term
@@ -36,9 +35,11 @@ from lumi.hlir.op import (
     Update,
     View,
 )
+from lumi.lower.bits import Bits
 from lumi.lower.legalise import Legaliser
 from lumi.lower.maker import Maker
 from lumi.lower.part import Rooted
+from lumi.lower.positions import Limit, Positions
 from lumi.lower.reading import Read
 from lumi.lower.requests import Requests, Stored
 from lumi.lower.space import Role
@@ -58,6 +59,8 @@ class Terms:
         self._space = requests.space
         self._make = Maker()
         self._legal = Legaliser(self._make)
+        self._bits = Bits(self._make)
+        self._positions = Positions(self._make, self._space, self._datum)
         self._terms: dict[tuple[int, Role], Term] = {}
         self._buffers: dict[str, int] = {}
         self._names: dict[Access, str] = {}
@@ -179,7 +182,7 @@ class Terms:
             case Symbol(extent):
                 return self._make.extent(extent)
             case Iota():
-                return self._position(role[0])
+                return self._positions.of(role[0])
             case View():
                 return self._view(node, node.op, role)
             case Reduce(kind, axes):
@@ -255,30 +258,16 @@ class Terms:
         (read,) = reading.reads
         if not isinstance(op.map, Affine) or op.map.fill is None:
             return self._of(read)
-        limits = [(at, 0, size) for at, size in zip(read.role, read.node.shape, strict=True)]
+        limits = list(map(Limit, read.role, read.node.shape))
         fill = self._make.const(op.map.fill, node.dtype)
-        return self._guarded(limits, self._of(read), fill, node.dtype)
+        return self._within(limits, self._of(read), fill, node.dtype)
 
-    def _guarded(
-        self, limits: list[tuple[Index, int, Extent]], value: Term, other: Term, dtype: DType
-    ) -> Term:
-        """`value` where every index is at least its lower and below its upper limit, else `other`."""
-        conditions: list[Term] = []
-        for at, low, high in limits:
-            whole = self._position(Index(at.terms))  # its offset goes to the other side
-            if not self._space.starts(at + -low):
-                conditions.append(self._less(self._make.number(low - 1 - at.offset), whole))
-            if not self._space.ends(at, high):
-                conditions.append(self._less(whole, self._make.extent(high - at.offset)))
-        if not all(c.value for c in conditions if isinstance(c, Number)):
+    def _within(self, limits: Sequence[Limit], value: Term, other: Term, dtype: DType) -> Term:
+        """`value` where every index is within its limits, else `other`."""
+        conditions = self._positions.conditions(limits)
+        if conditions is None:
             return other
-        unknown = [c for c in conditions if not isinstance(c, Number)]
-        return self._legal.select(self._make.both(unknown), value, other, dtype) if unknown else value
-
-    def _less(self, a: Term, b: Term) -> Term:
-        if isinstance(a, Number) and isinstance(b, Number):
-            return self._make.number(a.value < b.value)
-        return self._make.binary("lt", a, b)
+        return self._legal.select(self._make.both(conditions), value, other, dtype) if conditions else value
 
     def _reduce(self, node: Node, kind: Monoid, axes: tuple[int, ...], role: Role) -> Term:
         reading, source = self._requests.readings[node.id, role], node.inputs[0]
@@ -290,7 +279,7 @@ class Terms:
         (read,) = reading.reads
         if not reading.bound:
             return self._of(read)
-        before = self._make.binary("le", self._position(read.role[axis]), self._position(role[axis]))
+        before = self._make.binary("le", self._positions.of(read.role[axis]), self._positions.of(role[axis]))
         return self._legal.scan(kind, reading.bound, before, self._of(read), node.dtype)
 
     def _scatter(self, node: Node, axis: int, role: Role) -> Term:
@@ -298,7 +287,7 @@ class Terms:
         reading = self._requests.readings[node.id, role]
         base, index, update = (self._of(r) for r in reading.reads)
         kind = node.inputs[1].dtype
-        here = self._position(role[axis])
+        here = self._positions.of(role[axis])
         if kind is I64 and not isinstance(here, Number):
             here = self._make.cast(here, I64)
         hit = self._legal.equal(index, here, kind)
@@ -307,38 +296,15 @@ class Terms:
     def _bitcast(self, node: Node, role: Role) -> Term:
         source, args = node.inputs[0].dtype, [self._of(r) for r in self._reads(node, role)]
         if source.size == node.dtype.size:
-            return self._legal.bitcast(args[0], source, node.dtype)
+            return self._bits.bitcast(args[0], source, node.dtype)
         if source.size < node.dtype.size:
-            return self._legal.assemble(args, source, node.dtype)
-        return self._legal.piece(args[0], source, node.dtype, self._position(role[-1]))
+            return self._bits.assemble(args, source, node.dtype)
+        return self._bits.piece(args[0], source, node.dtype, self._positions.of(role[-1]))
 
     def _update(self, node: Node, axis: int, role: Role) -> Term:
         base, part = self._reads(node, role)
-        limits: list[tuple[Index, int, Extent]] = [(part.role[axis], 0, part.node.shape[axis])]
-        return self._guarded(limits, self._of(part), self._of(base), node.dtype)
-
-    # -- positions
-
-    def _position(self, at: Index) -> Term:
-        """The value of an index, an i32."""
-        total: Term = self._make.number(at.offset)
-        for part, coefficient in at.terms:
-            total = self._make.plus(total, self._make.times(self._part(part), coefficient))
-        return total
-
-    def _part(self, part: Part) -> Term:
-        match part:
-            case str():
-                return self._make.position(part)
-            case Sym(extent):
-                return self._make.extent(extent)
-            case Data(number):
-                term, kind = self._datum(number), self._space.data[number][0].dtype
-                return self._make.cast(term, I32) if kind is I64 else term
-            case Quot(inner, divisor):
-                return self._make.quotient(self._position(inner), divisor, self._space.starts(inner))
-            case Rem(inner, divisor):
-                return self._make.remainder(self._position(inner), divisor)
+        limits = [Limit(part.role[axis], part.node.shape[axis])]
+        return self._within(limits, self._of(part), self._of(base), node.dtype)
 
 
 def _is_minus_one(node: Node) -> bool:
