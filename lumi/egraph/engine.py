@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import egglog.bindings
@@ -60,3 +62,23 @@ class Engine:
                 shown = text if len(text) < 400 else text[:400] + " …"
                 raise LumiError("rules error", f"egglog refuses {shown}\n{error}") from error
             raise
+
+
+_PREPARED = threading.local()  # egglog 13 lets only the thread that made an e-graph touch it
+
+
+@contextmanager
+def prepared(program: tuple[str, ...]) -> Iterator[Engine]:
+    """An e-graph in which `program` was run.  What the block does to it is undone afterwards.
+
+    Rules take longer to load than a region to saturate, so the last e-graph of a thread is kept.
+    """
+    kept: tuple[tuple[str, ...], Engine] | None = getattr(_PREPARED, "kept", None)
+    _PREPARED.kept = None
+    if kept is None or kept[0] != program:
+        kept = program, Engine()
+        kept[1].load(program)
+    kept[1].run("(push)")
+    yield kept[1]
+    kept[1].run("(pop)")
+    _PREPARED.kept = kept

@@ -64,3 +64,9 @@ class EGraph:
     def size(self) -> int:
         """Number of e-nodes."""
         return sum(map(len, self.classes.values()))
+
+    @property
+    def busiest(self) -> RuleMatches | None:
+        """The rewrite rule that matched most: when a limit stopped saturation, the one to suspect."""
+        rewrites = [r for r in self.rules if r.family != "analysis"]
+        return max(rewrites, key=lambda r: r.matches, default=None)

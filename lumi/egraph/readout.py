@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -20,6 +20,9 @@ from lumi.egraph.graph import Attribute, ENode
 
 SORTS = ("Dom", "T", "A")
 """The sorts of classes: domains, terms, accumulators."""
+
+FACTS = ("free", "final", "dtype", "over", "chunk", "acc-free", "acc-dtype")
+"""The analyses that leave the e-graph."""
 
 Name: TypeAlias = "tuple[int, str]"
 """A class by the depth and the hash of its smallest e-node."""
@@ -35,9 +38,9 @@ class Tables:
     relations: dict[str, set[tuple[Attribute, ...]]]
 
 
-def read(engine: Engine) -> Tables:
-    """Read an e-graph out in canonical numbering."""
-    raw = _Raw.of(engine)
+def read(engine: Engine, relations: Collection[str] = ("StoreAs",)) -> Tables:
+    """Read an e-graph out in canonical numbering, with the named relations."""
+    raw = _Raw.of(engine, relations)
     number = {value: k for k, (_, value) in enumerate(sorted((n, v) for v, n in raw.names().items()))}
     classes = {
         number[value]: tuple(
@@ -88,7 +91,7 @@ class _Raw:
     relations: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = field(default_factory=dict)
 
     @staticmethod
-    def of(engine: Engine) -> _Raw:
+    def of(engine: Engine, relations: Collection[str]) -> _Raw:
         raw = _Raw(defaultdict(list))
         plain: dict[tuple[str, Any], Attribute] = {}
 
@@ -101,12 +104,15 @@ class _Raw:
 
         for name, function in engine.freeze().functions.items():
             sorts, out = function.input_sorts, function.output_sort
+            is_class = out in SORTS and name[0].isupper()
+            if not is_class and name not in ("node", *FACTS, *relations):
+                continue
             rows = [
                 ([value(s, v) for s, v in zip(sorts, r.inputs, strict=True)], r.output) for r in function.rows
             ]
             if name == "node":
                 raw.nodes = {k: cls for (k,), cls in rows}
-            elif out in SORTS and name[0].isupper():
+            elif is_class:
                 for args, cls in rows:
                     attrs = tuple(
                         _attribute(name, k, a)
@@ -116,9 +122,9 @@ class _Raw:
                     raw.classes[cls].append(
                         (name, attrs, tuple(a for s, a in zip(sorts, args, strict=True) if s in SORTS))
                     )
-            elif out == "i64" and len(sorts) == 1 and sorts[0] in SORTS:
+            elif name in FACTS:
                 raw.facts[name] = {args[0]: value(out, v) for args, v in rows}
-            elif out not in ("i64", *SORTS):
+            else:
                 raw.relations[name] = (sorts, [tuple(args) for args, _ in rows])
         return raw
 

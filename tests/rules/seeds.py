@@ -158,8 +158,6 @@ ANALYSIS: dict[str, Seed] = {
         (
             *("over-full", "over-mask", "facts-in", "facts-const", "facts-pos", "facts-un", "facts-bin"),
             *("facts-sel", "facts-red", "facts-acc", "facts-fin", "facts-run", "facts-prev", "dtype-un"),
-            *("dtype-bin", "dtype-compare", "dtype-sel", "dtype-red", "dtype-acc", "dtype-run"),
-            *("dtype-prev", "dtype-fin"),
         ),
         all_rules(ATTENTION, "i j d v"),
     ),
@@ -167,7 +165,6 @@ ANALYSIS: dict[str, Seed] = {
     "facts-gat": all_rules(total("j", mul(Gat("table", ("v",), F32, read("n", "i j", I32)), X)), "i j v"),
     "dtype-cast": all_rules(Un("cast.f32", read("q", "i j", U8))),
     "dtype-bits": all_rules(add(Un("bits.i32", X), 1.0)),
-    "dtype-not": all_rules(Sel(Un("not", CAUSAL), X, Y)),
 }
 
 STRUCTURE: dict[str, Seed] = {
@@ -294,8 +291,10 @@ REFERENCES: dict[str, Seed] = {
     "reference-constant": all_rules(total("j", mul(mul(X, recip(mul(AMAX, 3.0))), Y))),
     "reference-bin": all_rules(total("j", mul(mul(X, recip(mul(AMAX, 3.0))), Y))),
     "reference-recip": all_rules(SCALED),
+    "ask-steady": all_rules(total("j", mul(centred(X), centred(X)))),
+    "ask-steady-operands": all_rules(total("j", mul(centred(X), centred(X)))),
     "steady-sum": all_rules(total("j", mul(centred(X), centred(X)))),
-    "steady-constant": all_rules(total("j", mul(centred(X), centred(X)))),
+    "steady-constant": all_rules(total("j", mul(Y, sub(X, add(mean(X), T)))), specials=FINITE),
     "steady-count": all_rules(total("j", mul(centred(X), centred(X)))),
     "steady-product": all_rules(total("j", mul(centred(X), centred(X)))),
     "steady-add": all_rules(total("j", mul(Y, sub(X, add(mean(X), T)))), specials=FINITE),
@@ -310,6 +309,7 @@ CHANGE: dict[str, Seed] = {
     "affine-add": all_rules(total("j", exp2(add(shifted(X), shifted(Y))))),
     "affine-scale": all_rules(total("j", exp2(mul(shifted(X), 0.5)))),
     "affine-scale-invariant": all_rules(total("j", exp2(mul(shifted(X), exp2(T)))), "i j c", SPLIT),
+    "drift": all_rules(total("j", weights(X))),
     "factor-exp2": all_rules(total("j", weights(X))),
     "factor-mul": all_rules(total("j", mul(weights(X), weights(Y)))),
     "factor-recip": all_rules(total("j", mul(Y, recip(mul(X, T))))),
