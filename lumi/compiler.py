@@ -212,9 +212,9 @@ def _lower(work: Compilation) -> None:
 
 def _saturate(work: Compilation) -> None:
     distinct = work.distinct()
-    for number, (key, (_, region)) in enumerate(distinct.items()):
+    for number, (key, (variant, region)) in enumerate(distinct.items()):
         _tell(work, Stage.EGRAPH, number, len(distinct), region.scope)
-        work.egraphs[key] = saturate(region, families=work.options.families)
+        work.egraphs[key] = saturate(region, families=work.options.families, ranges=variant.box.free)
 
 
 def _search(work: Compilation) -> None:
