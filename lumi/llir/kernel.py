@@ -109,7 +109,10 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Run `body` for each tile of the axes; with `chunk`, only the tiles of that chunk of the axis.
+    """Run `body` for each tile of the axes; with `chunk`, only over that chunk of the axis.
+
+    Chunk c of C covers ceil(extent / C) positions from c · ceil(extent / C) on, whatever the tile: kernels
+    with different tiles mean the same chunks.
 
     A tile on which some guard is false everywhere is skipped: it would leave every carry as it is.
     """

@@ -213,7 +213,7 @@ class _Run:
         step = self.kernel.tiles.get(axis, 1)
         low, high = 0, self.extents[axis]
         if chunk is not None:
-            length = chunk_length(high, self.extents[chunk], step)
+            length = chunk_length(high, self.extents[chunk])
             low = self.spans[chunk].start * length
             high = min(high, low + length)
         return (self._tile(axis, start, step, high) for start in range(low, high, step))
@@ -343,7 +343,6 @@ def _axes_of(statement: Statement) -> tuple[str, ...]:
             return ()
 
 
-def chunk_length(extent: int, chunks: int, tile: int) -> int:
-    """Positions of an axis that each of `chunks` chunks covers: equal shares, in whole tiles."""
-    share = -(-extent // max(chunks, 1))
-    return -(-share // tile) * tile
+def chunk_length(extent: int, chunks: int) -> int:
+    """Positions of an axis that each of `chunks` chunks covers, the last perhaps fewer."""
+    return -(-extent // max(chunks, 1))

@@ -182,11 +182,8 @@ INLINE void *scratch(size_t size) {
 INLINE int64_t clamp(int64_t i, int64_t size) { return i < 0 || size < 1 ? 0 : i >= size ? size - 1 : i; }
 INLINE int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return a % b + (a % b < 0 ? b : 0); }
-/* Positions of an axis that each chunk covers: equal shares, in whole tiles. */
-INLINE int64_t chunk_length(int64_t size, int64_t chunks, int64_t tile) {
-  int64_t share = (size + chunks - 1) / chunks;
-  return (share + tile - 1) / tile * tile;
-}
+/* Positions of an axis that each chunk covers, the last perhaps fewer. */
+INLINE int64_t chunk_length(int64_t size, int64_t chunks) { return (size + chunks - 1) / chunks; }
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- eight lanes: memory ---- */

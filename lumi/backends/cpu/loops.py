@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from lumi.backends.cpu.guard import holds_nowhere
 from lumi.backends.cpu.scope import Opened, Range, Writer
-from lumi.llir import spell
+from lumi.llir import skip, spell
 from lumi.llir.kernel import Loop
 
 
@@ -72,11 +71,10 @@ def loop_range(w: Writer, loop: Loop, axis: str) -> Range:
     if loop.chunk is None:
         length = extent if isinstance(extent, int) else None
         return Range("0", size, length, length)
-    tile = w.program.tiles.get(axis, 1)
     chunks = spell.extent(w.program.kernel.axes[loop.chunk])
     opened = w.opened(loop.chunk)
     assert opened is not None, f"chunk axis {loop.chunk} is not open"
-    share = w.declare("int64_t", f"chunk_length({size}, {chunks}, {tile})", "share")
+    share = w.declare("int64_t", f"chunk_length({size}, {chunks})", "share")
     start = w.declare("int64_t", f"least({size}, {opened.variable} * {share})", "start")
     stop = w.declare("int64_t", f"least({size}, {start} + {share})", "stop")
     return Range(start, stop)
@@ -95,7 +93,9 @@ def tiles(w: Writer, loop: Loop, level: bool) -> Iterator[None]:
         for number, (axis, span) in enumerate(spans):
             innermost = number == len(spans) - 1
             stack.enter_context(_tile_loop(w, axis, span, level, level and innermost))
-        test = holds_nowhere(w, loop.guards)
+        test = skip.holds_nowhere(
+            loop.guards, lambda axis: _ends(w, axis), lambda text, stem: w.declare("double", text, stem)
+        )
         if test:
             w.line(f"if ({test}) continue;")
         yield
@@ -114,3 +114,12 @@ def _tile_loop(w: Writer, axis: str, span: Range, opens: bool, level: bool) -> I
         stop = last if whole else w.declare("int64_t", f"least({last}, {span.stop})", "stop")
         w.ranges[axis] = Range(start, stop, tile if whole else None, tile)
         yield
+
+
+def _ends(w: Writer, axis: str) -> tuple[str, str]:
+    """The first and the last position of an axis in the current tile, as doubles."""
+    opened = w.opened(axis)
+    if opened is not None:
+        return f"(double){opened.variable}", f"(double)({opened.variable} + {opened.width - 1})"
+    span = w.ranges[axis]
+    return f"(double)({span.start})", f"(double)({span.stop} - 1)"
