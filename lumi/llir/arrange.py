@@ -41,11 +41,17 @@ WORK = {"exp2": 12.0, "log2": 12.0, "sin": 16.0, "sqrt": 6.0, "recip": 5.0, "rec
 """Instructions an operator takes, where that is not one."""
 
 
-def arrange(kernel: Kernel, tiles: Mapping[str, int]) -> Program:
-    """The program of a kernel whose tiles are `tiles` (one position where an axis is not named)."""
+def arrange(
+    kernel: Kernel, tiles: Mapping[str, int], *, flat: bool = False, largest: Mapping[bool, int] = LARGEST
+) -> Program:
+    """The program of a kernel whose tiles are `tiles` (one position where an axis is not named).
+
+    With `flat` the loops of a nest are one loop over all its points, so that a value is computed once for
+    each point even if it has fewer axes.  `largest` bounds arrays as `LARGEST` does.
+    """
     found = _Definitions(kernel)
     found.collect(kernel.body, 0)
-    uses = _Uses(_Sizes(kernel, tiles), found)
+    uses = _Uses(_Sizes(kernel, tiles), found, flat, largest)
     uses.visit(kernel.body, ())
     uses.settle()
     build = _Items(found, uses.arrays)
@@ -141,20 +147,25 @@ class _Definitions:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a value is used: the loops around it, outermost first, of which `tiles` are tile loops."""
+    """Where a value is used: the loops around it, outermost first, of which `tiles` are tile loops.
+
+    The next loops up to number `joined` are one.
+    """
 
     root: str
     loops: tuple[str, ...]
     tiles: int
+    joined: int = 0
 
     def depth(self, axes: tuple[str, ...], level: int) -> int:
         """How many of the loops a value of these axes must be inside of."""
         mine = [k + 1 for k, name in enumerate(self.loops) if name in axes]
-        return max([level, *mine], default=0)
+        depth = max([level, *mine], default=0)
+        return max(depth, self.joined) if depth > self.tiles else depth
 
     def within(self, depth: int) -> _Place:
         root = self.root if depth > self.tiles else ""
-        return _Place(root, self.loops[:depth], min(self.tiles, depth))
+        return _Place(root, self.loops[:depth], min(self.tiles, depth), min(self.joined, depth))
 
 
 @dataclass(slots=True)
@@ -190,6 +201,8 @@ class _Uses:
 
     sizes: _Sizes
     found: _Definitions
+    flat: bool
+    largest: Mapping[bool, int]
     places: dict[str, set[_Place]] = field(default_factory=dict)
     readers: dict[str, set[str]] = field(default_factory=dict)
     arrays: set[str] = field(default_factory=set)
@@ -218,7 +231,8 @@ class _Uses:
                     self.stacks[statement.var] = stack
 
     def _place(self, root: str, axes: tuple[str, ...], stack: tuple[str, ...]) -> _Place:
-        return _Place(root, (*stack, *self._long(axes, stack)), len(stack))
+        loops = (*stack, *self._long(axes, stack))
+        return _Place(root, loops, len(stack), len(loops) if self.flat else 0)
 
     def _long(self, axes: Iterable[str], stack: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(a for a in axes if self.sizes.trips(a, stack) > 1)
@@ -249,7 +263,7 @@ class _Uses:
     def _pass(self, definition: Definition, place: _Place, roots: set[str]) -> None:
         if isinstance(definition, Fold):
             more = self._long(definition.over, place.loops[: place.tiles])
-            place = _Place(place.root or definition.var, (*place.loops, *more), place.tiles)
+            place = _Place(place.root or definition.var, (*place.loops, *more), place.tiles, place.joined)
         for argument in arguments(definition):
             self._use(argument, place)
             self.readers[argument] |= roots
@@ -263,7 +277,7 @@ class _Uses:
         saved = max(self._work(definition, p) for p in places) * (1 - 1 / max(count, 1))
         bounds = [self.sizes.bound(a, self._stack(definition.var)) for a in axes_of(definition)]
         size = math.prod(math.inf if b is None else b for b in bounds)
-        return saved > WORTH and size <= LARGEST[isinstance(definition, Fold)]
+        return saved > WORTH and size <= self.largest[isinstance(definition, Fold)]
 
     def _count(self, definition: Definition, place: _Place) -> int:
         """How many times each element is computed at a place."""

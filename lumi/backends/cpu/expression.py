@@ -235,7 +235,10 @@ class Expressions:
         axes = tuple(a for a in self.w.unrolled(axes_of(definition)) if a in used)
         vector, texts = form is not Form.SCALAR, {}
         for copy in self.w.copies(axes):
-            args = [self.lanes(v, copy) if vector else v.at(copy) for v in values]
-            text = operators.apply(definition.op, args, operand, definition.dtype, vector)
+            if definition.op == "shr" and vector and values[1].form is Form.SCALAR:
+                text = operators.shift(self.lanes(values[0], copy), values[1].at(copy), operand)
+            else:
+                args = [self.lanes(v, copy) if vector else v.at(copy) for v in values]
+                text = operators.apply(definition.op, args, operand, definition.dtype, vector)
             texts[tuple(copy.values())] = self._named(text, definition.dtype, form)
         return Value(definition.dtype, form, axes, texts)

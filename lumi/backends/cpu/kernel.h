@@ -324,16 +324,17 @@ EACH(f32x8, sqrt_f32x8, sqrt_f32)
 EACH(f32x8, floor_f32x8, floor_f32)
 #endif
 
-#define INTS8(vector, name, mask)                                                                 \
+#define INTS8(vector, name, bits, mask)                                                                 \
   INLINE vector max_##name##x8(vector a, vector b) { return select_##name##x8(mask(a > b), a, b); } \
   INLINE vector abs_##name##x8(vector a) { return max_##name##x8(a, -a); }                        \
   EACH2(vector, div_##name##x8, div_##name)                                                       \
   EACH2(vector, rem_##name##x8, rem_##name)                                                       \
   EACH2(vector, mod_##name##x8, mod_##name)                                                       \
   EACH2(vector, shr_##name##x8, shr_##name)                                                       \
+  INLINE vector shift_##name##x8(vector a, int32_t n) { return a >> (n < 0 || n >= bits ? bits - 1 : n); } \
   INLINE vector fma_##name##x8(vector a, vector b, vector c) { return a * b + c; }
-INTS8(i32x8, i32, SAME)
-INTS8(i64x8, i64, narrow_mask)
+INTS8(i32x8, i32, 32, SAME)
+INTS8(i64x8, i64, 64, narrow_mask)
 
 #if __has_builtin(__builtin_elementwise_fma)
 INLINE f32x8 fma_f32x8(f32x8 a, f32x8 b, f32x8 c) { return __builtin_elementwise_fma(a, b, c); }

@@ -9,6 +9,9 @@ from lumi.backends.cpu.scope import Opened, Range, Writer
 from lumi.llir import skip, spell
 from lumi.llir.kernel import Loop
 
+UNROLLED = 4
+"""Turns of a loop that are all written out, so that positions become constants."""
+
 
 def widths(axis: str, copies: int, lanes: bool) -> list[Opened]:
     """The ways to open an axis, widest first: copies of vectors, vectors, copies, one position."""
@@ -59,6 +62,8 @@ def _exact(w: Writer, axis: str, opened: Opened, span: Range, body: Callable[[],
             w.line(f"const int64_t {x} = {span.start};")
             body()
         return
+    if span.length is not None and span.length // opened.width <= UNROLLED:
+        w.line(f"#pragma GCC unroll {span.length // opened.width}")
     header = f"for (int64_t {x} = {span.start}; {x} < {span.stop}; {x} += {opened.width}) "
     with w.block(header, {axis: opened}):
         body()

@@ -71,6 +71,11 @@ def _truth(op: str, args: list[str], vector: bool) -> str:
             return _TRUTH[op].format(*args)
 
 
+def shift(text: str, count: str, dtype: DType) -> str:
+    """C for eight lanes shifted right by the same count, which is one instruction."""
+    return f"shift_{register(dtype).vector}({text}, {count})"
+
+
 def splat(text: str, dtype: DType) -> str:
     """C for eight lanes of one held value."""
     return f"splat_{register(dtype).name}({text})"
