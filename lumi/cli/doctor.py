@@ -29,6 +29,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
 def _checks() -> Iterator[Check]:
     yield from host.packages()
     yield from host.compilers()
+    yield host.blas()
     yield host.cache()
     yield from gpu.checks()
 

@@ -96,6 +96,22 @@ def compilers() -> Iterator[Check]:
     yield Check("vector features", True, features or "none that is known")
 
 
+def blas() -> Check:
+    """The library whose matrix product kernels may call."""
+    advice = (
+        "install OpenBLAS, or a numpy that brings it (pip install numpy); without it Lumi's own kernels run"
+    )
+    try:
+        from lumi.backends.cpu.library import find_blas
+
+        found = find_blas()
+    except ImportError as error:
+        return Check("CPU BLAS", False, f"missing: {error}", advice)
+    if found is None:
+        return Check("CPU BLAS", False, "missing", advice)
+    return Check("CPU BLAS", True, found.name)
+
+
 def _macros(command: Sequence[str]) -> set[str]:
     """What the compiler defines for the processor of this machine."""
     words = [*command, "-march=native", "-dM", "-E", "-x", "c", os.devnull]

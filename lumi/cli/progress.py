@@ -30,6 +30,8 @@ class Display:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bars is not None:
+            if error is None:
+                self._finish()
             self._bars.stop()
 
     def stage(self, event: Progress) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lumi.backends.cpu import compile as c
+from lumi.backends.cpu import library
 from lumi.cli import gpu, host
 from tests.cli.conftest import Lumi
 
@@ -16,7 +17,7 @@ def found(lumi: Lumi) -> dict[str, dict[str, object]]:
 
 def test_everything_here_is_listed(lumi: Lumi) -> None:
     checks = found(lumi)
-    assert {"Python", "numpy", "lark", "egglog", "C compiler", "cache", "GPU"} <= set(checks)
+    assert {"Python", "numpy", "lark", "egglog", "C compiler", "CPU BLAS", "cache", "GPU"} <= set(checks)
     assert all(checks[name]["works"] for name in ("Python", "numpy", "lark", "egglog"))
 
 
@@ -73,6 +74,13 @@ def test_without_a_compiler_it_says_what_to_install(lumi: Lumi, monkeypatch: pyt
     check = found(lumi)["C compiler"]
     assert (check["works"], check["found"]) == (False, "missing")
     assert "install gcc or clang" in str(check["advice"])
+
+
+def test_without_a_blas_it_says_what_to_install(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "find_blas", lambda: None)
+    check = found(lumi)["CPU BLAS"]
+    assert not check["works"]
+    assert "install OpenBLAS" in str(check["advice"])
 
 
 def test_a_wrong_cc_is_named(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:

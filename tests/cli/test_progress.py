@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from lumi.cli.progress import Display
+from lumi.plan.file import load
+from lumi.search import explain
+from tests.cli.conftest import Lumi
+
+
+class Terminal(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def to_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Make standard error a terminal, wide enough for every line."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    return screen
+
+
+def test_a_terminal_sees_every_stage(
+    lumi: Lumi, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = to_terminal(monkeypatch)
+    said = lumi("compile", model, "-o", tmp_path / "p", "--json")
+    assert said.status == 0
+    assert said.json["plan"]
+    for stage in ("forms", "hlir", "fields", "egraph", "kernels", "plan"):
+        assert stage in terminal.getvalue()
+    assert "compared" in terminal.getvalue()
+
+
+def test_without_rich_nothing_is_shown(
+    lumi: Lumi, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    terminal = to_terminal(monkeypatch)
+    said = lumi("compile", model, "-o", tmp_path / "p", "--json")
+    assert said.status == 0
+    assert terminal.getvalue().startswith(f"{tmp_path / 'p'}: ")
+
+
+def test_ctrl_c_in_a_search_keeps_the_best_so_far(
+    lumi: Lumi, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(display: Display, event: explain.Progress) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Display, "search", interrupt)
+    said = lumi("compile", model, "-o", tmp_path / "p", "--search", "model")
+    assert said.status == 0
+    assert load(tmp_path / "p").kernels
+    assert "stopped by Ctrl-C: the best so far was kept" in lumi("explain", tmp_path / "p").out
