@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lumi.bufferize.call import Call, Interface, Value, values
+from lumi.bufferize.call import Call, Interface, Value, call, values
 from lumi.bufferize.copy import SOURCE, TARGET, copy_kernel
 from lumi.bufferize.inplace import merge
 from lumi.llir.kernel import Kernel, Schedule, Step
@@ -56,7 +56,7 @@ class Aliasing:
                 laid[name] = key
             else:
                 self._after.append(self._copy(laid.get(name, name), key))
-        copied = tuple(call.names[TARGET] for call in (*self._before, *self._after))
+        copied = tuple(c.names[TARGET] for c in (*self._before, *self._after))
         return Resolved((*self._before, *self._calls, *self._after), self._outputs, copied)
 
     def _save(self, key: str) -> str:
@@ -70,7 +70,7 @@ class Aliasing:
     def _copy(self, source: str, target: str) -> Call:
         value: Value = self._values[source]
         kernel = copy_kernel(value.dtype, value.shape)
-        return Call(Step(kernel, self._schedules(kernel)[0]), {SOURCE: source, TARGET: target}, "copy")
+        return call(Step(kernel, self._schedules(kernel)[0]), {SOURCE: source, TARGET: target}, "copy")
 
     def _overlay(self, key: str, name: str) -> bool:
         """Let the value `name` live in the buffer of state `key`, if no reader of the old value sees it."""
@@ -91,13 +91,10 @@ class Aliasing:
         self._outputs = {o: key if v == name else v for o, v in self._outputs.items()}
         return True
 
-    def _merge(self, call: Call, key: str, name: str) -> Call | None:
-        formal = {actual: own for own, actual in call.names.items()}
-        kernel = merge(call.step.kernel, formal[key], formal[name])
-        if kernel is None:
-            return None
-        names = {own: actual for own, actual in call.names.items() if actual != name}
-        return replace(call, step=replace(call.step, kernel=kernel), names=names)
+    def _merge(self, both: Call, key: str, name: str) -> Call | None:
+        own = {actual: own for own, actual in both.names.items()}
+        kernel = merge(both.step.kernel, own[key], own[name])
+        return None if kernel is None else call(replace(both.step, kernel=kernel), both.names, both.scope)
 
 
 def _renamed(call: Call, name: str, to: str) -> Call:

@@ -11,7 +11,7 @@ from lumi.bufferize.arena import Span, pack
 from lumi.bufferize.call import Call, Instance, Interface, Value, interface, link, values
 from lumi.dim import DimRange
 from lumi.hlir.graph import Graph
-from lumi.llir.kernel import Kernel, Schedule, Step, buffers
+from lumi.llir.kernel import Kernel, Schedule, Step
 from lumi.plan.check import lifetimes, size_in_bytes
 from lumi.plan.plan import Buffer, Launch, PlanKernel, Role, Variant
 
@@ -22,6 +22,7 @@ class KernelTable:
     def __init__(self, emit: Callable[[Step, str], str]) -> None:
         self._emit = emit
         self._numbers: dict[str, int] = {}
+        self._known: dict[int, tuple[Step, int]] = {}
         self._kernels: list[PlanKernel] = []
 
     @property
@@ -31,6 +32,11 @@ class KernelTable:
 
     def number(self, step: Step, scope: str) -> int:
         """The number of a step's kernel; `scope` names it when it is new."""
+        if id(step) not in self._known:
+            self._known[id(step)] = step, self._number(step, scope)
+        return self._known[id(step)][1]
+
+    def _number(self, step: Step, scope: str) -> int:
         key = repr(step)
         if key not in self._numbers:
             self._numbers[key] = len(self._kernels)
@@ -98,4 +104,4 @@ def _needed(resolved: Resolved, face: Interface) -> dict[str, Value]:
 
 def _launch(call: Call, numbers: Mapping[str, int], kernels: KernelTable) -> Launch:
     number = kernels.number(call.step, call.scope)
-    return Launch(number, tuple(numbers[call.names[b]] for b in buffers(call.step.kernel)))
+    return Launch(number, tuple(numbers[call.names[b]] for b in call.mark.buffers))

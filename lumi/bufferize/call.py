@@ -12,9 +12,10 @@ from lumi.field.access import Access
 from lumi.field.region import Region
 from lumi.hlir.graph import Graph
 from lumi.hlir.op import Input, Param, State
-from lumi.llir.kernel import KernelGraph, Step, accesses, buffers, written
+from lumi.llir.kernel import KernelGraph, Step
 from lumi.lower.order import results
 from lumi.plan.plan import Role
+from lumi.plan.reach import Footprint, footprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,21 @@ class Call:
     step: Step
     names: Mapping[str, str]
     scope: str
+    mark: Footprint
 
     def reads(self) -> frozenset[str]:
         """The values it loads."""
-        return frozenset(self.names[a.buffer] for a, writes in accesses(self.step.kernel) if not writes)
+        return frozenset(self.names[b] for b in self.mark.read)
 
     def writes(self) -> frozenset[str]:
         """The values it stores to."""
-        return frozenset(self.names[b] for b in written(self.step.kernel))
+        return frozenset(self.names[b] for b in self.mark.written)
+
+
+def call(step: Step, names: Mapping[str, str], scope: str) -> Call:
+    """The call of a step; names of buffers that it does not take are left out."""
+    mark = footprint(step.kernel)
+    return Call(step, {b: names[b] for b in mark.buffers}, scope, mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +107,16 @@ def interface(graph: Graph) -> Interface:
 
 def link(instances: Sequence[Instance]) -> list[Call]:
     """The calls of all instances in order; the temporaries of instance n become `%n.T0`, `%n.T1` …"""
+    marks: dict[int, Footprint] = {}
     calls: list[Call] = []
     for number, instance in enumerate(instances):
         actual = {f"B{k}": name for k, name in enumerate(instance.region.buffers)}
         actual |= {t: f"%{number}.{t}" for t in instance.kernels.temporaries}
         for step in instance.kernels.steps:
-            names = {b: actual[b] for b in buffers(step.kernel)}
-            calls.append(Call(step, names, instance.region.scope))
+            if id(step) not in marks:
+                marks[id(step)] = footprint(step.kernel)
+            mark = marks[id(step)]
+            calls.append(Call(step, {b: actual[b] for b in mark.buffers}, instance.region.scope, mark))
     return calls
 
 
@@ -116,11 +127,12 @@ def values(calls: Sequence[Call], leaves: Mapping[str, Value]) -> dict[str, Valu
     """
     found = dict(leaves)
     for call in calls:
-        for access, _ in accesses(call.step.kernel):
-            name = call.names[access.buffer]
-            value = found.setdefault(name, Value(name, Role.TEMPORARY, access.dtype, access.shape))
-            if not access.fits(value.dtype, value.shape):
-                raise _disagreement(call, value, access)
+        for own, accesses in call.mark.accesses.items():
+            for access in accesses:
+                name = call.names[own]
+                value = found.setdefault(name, Value(name, Role.TEMPORARY, access.dtype, access.shape))
+                if not access.fits(value.dtype, value.shape):
+                    raise _disagreement(call, value, access)
     return found
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from lumi.field.access import Access
 from lumi.field.index import Index
+from lumi.llir.check import operands
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Operand, Reduce, Statement, Store
 
 
@@ -77,7 +78,7 @@ def _is_needed_after(kernel: Kernel, old: str, later: list[Statement]) -> bool:
     """Whether a later statement uses something computed from `old`; a loop around uses what it carries."""
     tainted: set[Operand] = set()
     _taint(kernel.body, old, tainted)
-    return any(not tainted.isdisjoint(_operands(s)) for s in later)
+    return any(not tainted.isdisjoint(_uses(s)) for s in later)
 
 
 def _taint(body: tuple[Statement, ...], old: str, tainted: set[Operand]) -> None:
@@ -92,21 +93,12 @@ def _taint(body: tuple[Statement, ...], old: str, tainted: set[Operand]) -> None
             tainted |= {c.final for c in s.carries if c.next in tainted}
         elif isinstance(s, Load | Map | Reduce | Dot):
             reads_old = isinstance(s, Load) and s.access.buffer == old
-            if reads_old or not tainted.isdisjoint(_operands(s)):
+            if reads_old or not tainted.isdisjoint(_uses(s)):
                 tainted.add(s.var)
 
 
-def _operands(statement: Statement) -> tuple[Operand, ...]:
-    match statement:
-        case Load(data=data):
-            return data
-        case Map(args=args):
-            return args
-        case Reduce(value=value) | Store(value=value):
-            return (value,)
-        case Dot(a=a, b=b):
-            return a, b
-        case Loop(carries=carries):
-            return tuple(c.next for c in carries)
-        case _:
-            return ()
+def _uses(statement: Statement) -> tuple[Operand, ...]:
+    """The values a statement needs; a loop needs at its end what it carries on."""
+    if isinstance(statement, Loop):
+        return tuple(c.next for c in statement.carries)
+    return operands(statement)

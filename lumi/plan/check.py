@@ -9,31 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
 from lumi import dim
 from lumi.dim import DimRange, Extent
-from lumi.dtype import DType
 from lumi.errors import LumiError
-from lumi.llir.kernel import (
-    Dot,
-    Kernel,
-    Loop,
-    Position,
-    Reduce,
-    Statement,
-    Symbol,
-    accesses,
-    buffers,
-    walk,
-    written,
-)
-from lumi.llir.kernel import (
-    dims as dims_of,
-)
-from lumi.plan.plan import ALIGNMENT, Buffer, Launch, Plan, Role, Variant
-from lumi.plan.reach import Requirement, requirements
+from lumi.llir import check as llir
+from lumi.llir.kernel import Kernel
+from lumi.plan.plan import ALIGNMENT, Buffer, Launch, Plan, Role, Signature, Variant
+from lumi.plan.reach import Footprint, Requirement, footprint
 
 T = TypeVar("T")
 
@@ -49,9 +35,10 @@ def plan_error(message: str, hint: str = "compile the model again") -> LumiError
 def check(plan: Plan) -> tuple[tuple[Requirement, ...], ...]:
     """For each variant what its calls must still check.  Raises `LumiError` ("plan error")."""
     _check_names(plan)
-    for kernel in plan.kernels:
-        _check_kernel(kernel.name, kernel.kernel)
-    return tuple(_check_variant(plan, variant, f"variant {n}") for n, variant in enumerate(plan.variants))
+    prints = [_footprint(k.name, k.kernel) for k in plan.kernels]
+    return tuple(
+        _Checker(plan, prints, variant, f"variant {n}").check() for n, variant in enumerate(plan.variants)
+    )
 
 
 def size_in_bytes(buffer: Buffer, dims: Mapping[str, DimRange]) -> int:
@@ -101,135 +88,137 @@ def _check_names(plan: Plan) -> None:
         raise plan_error("the plan has no variant")
 
 
-def _check_kernel(name: str, kernel: Kernel) -> None:
-    known = set(kernel.axes)
-    used = {*kernel.grid, *kernel.resident, *kernel.tiles}
-    for statement in walk(kernel.body):
-        used |= set(_axes(statement))
-    for access, _ in accesses(kernel):
-        used |= access.axes()
-        if len(access.index) != len(access.shape):
-            raise plan_error(f"kernel {name} takes {len(access.index)} indices of {access.buffer}")
-    if not used <= known:
-        raise plan_error(f"kernel {name} has no axis {min(used - known)}")
-    if any(tile < 1 for tile in kernel.tiles.values()):
-        raise plan_error(f"kernel {name} has an empty tile")
-
-
-def _axes(statement: Statement) -> tuple[str, ...]:
-    match statement:
-        case Position(_, axis):
-            return (axis,)
-        case Symbol():
-            return ()
-        case Reduce() | Dot():
-            return (*statement.over, *statement.axes)
-        case Loop():
-            chunk = () if statement.chunk is None else (statement.chunk,)
-            return (*statement.axes, *chunk, *(a for carry in statement.carries for a in carry.axes))
-        case _:
-            return statement.axes
-
-
-def _check_variant(plan: Plan, variant: Variant, where: str) -> tuple[Requirement, ...]:
-    _check_dims(plan, variant, where)
-    _check_signatures(plan, variant, where)
-    needs: dict[Extent, Requirement] = {}
-    for time, launch in enumerate(variant.launches):
-        for need in _check_launch(plan, variant, launch, f"{where}, launch {time}"):
-            needs.setdefault(need.gap, need)
-    _check_order(plan, variant, where)
-    _check_arena(variant, where)
-    return tuple(needs.values())
-
-
-def _check_dims(plan: Plan, variant: Variant, where: str) -> None:
-    if set(variant.dims) != set(plan.dims):
-        raise plan_error(f"{where} is about dims {', '.join(variant.dims)}, not {', '.join(plan.dims)}")
-    for name, r in variant.dims.items():
-        whole = plan.dims[name]
-        if name != r.name or not whole.low <= r.low <= r.high <= whole.high:
-            raise plan_error(f"{where} has the range {r.low} … {r.high} for {name}")
-
-
-def _check_signatures(plan: Plan, variant: Variant, where: str) -> None:
-    """Buffers that callers or weights fill must be what the plan's signatures and bindings say."""
-    promised: dict[Role, dict[str, tuple[DType, tuple[Extent, ...]]]] = {
-        Role.INPUT: {s.name: (s.dtype, s.shape) for s in plan.inputs},
-        Role.STATE: {s.name: (s.dtype, s.shape) for s in plan.states},
-        Role.PARAM: {b.param: (b.dtype, b.shape) for b in plan.bindings},
-    }
-    fixed = {name: r.low for name, r in variant.dims.items() if r.low == r.high}
-    _distinct(f"buffers of {where}", [b.name for b in variant.buffers])
-    for b in variant.buffers:
-        if b.role in promised:
-            dtype, shape = promised[b.role].get(b.name, (None, ()))
-            if b.dtype is not dtype or b.shape != tuple(dim.bind(z, fixed) for z in shape):
-                raise plan_error(f"{where} takes {b.role.value} {b.name} as {b.dtype} {list(b.shape)}")
-    if set(variant.outputs) != {s.name for s in plan.outputs}:
-        raise plan_error(f"{where} returns {', '.join(variant.outputs)}")
-    for s in plan.outputs:
-        b = _at(variant.buffers, variant.outputs[s.name], f"{where}: buffer")
-        if b.dtype != s.dtype or b.shape != tuple(dim.bind(z, fixed) for z in s.shape):
-            raise plan_error(f"{where} returns {s.name} as {b.dtype} {list(b.shape)}")
-
-
-def _check_launch(plan: Plan, variant: Variant, launch: Launch, where: str) -> Iterator[Requirement]:
-    kernel = _at(plan.kernels, launch.kernel, f"{where}: kernel").kernel
-    formal = buffers(kernel)
-    if len(formal) != len(launch.buffers) or len(set(launch.buffers)) != len(formal):
-        raise plan_error(f"{where} gives {len(launch.buffers)} buffers to a kernel of {len(formal)}")
-    given = [_at(variant.buffers, n, f"{where}: buffer") for n in launch.buffers]
-    actual = dict(zip(formal, given, strict=True))
-    for access, writes in accesses(kernel):
-        b = actual[access.buffer]
-        if not access.fits(b.dtype, b.shape):
-            raise plan_error(f"{where} takes {b.name} as {access.dtype} {list(access.shape)}")
-        if writes and b.role in (Role.INPUT, Role.PARAM):
-            raise plan_error(f"{where} writes {b.role.value} {b.name}")
-    unknown = set(dims_of(kernel)) - set(variant.dims)
-    if unknown:
-        raise plan_error(f"{where} needs dim {min(unknown)}")
+def _footprint(name: str, kernel: Kernel) -> Footprint:
+    """The footprint of a kernel that is well formed."""
     try:
-        needs = list(requirements(kernel, {k: b.name for k, b in actual.items()}, variant.dims))
+        llir.check(kernel, name)
+        return footprint(kernel)
+    except LumiError as error:
+        raise plan_error(error.message) from error
     except (KeyError, ArithmeticError, ValueError) as error:
-        raise plan_error(f"{where} has an index that means nothing: {error}") from error
-    for need in needs:
-        if dim.bounds(need.gap, variant.dims)[1] < 0:
-            raise plan_error(f"{where} leaves {need.buffer} along axis {need.axis}")
-        yield need
+        raise plan_error(f"kernel {name} has an index that means nothing: {error}") from error
 
 
-def _check_order(plan: Plan, variant: Variant, where: str) -> None:
-    """Whatever lies in the arena is written by an earlier launch, or given, before it is read."""
-    full = {n for n, b in enumerate(variant.buffers) if b.role in (Role.INPUT, Role.PARAM, Role.STATE)}
-    for time, launch in enumerate(variant.launches):
-        kernel = plan.kernels[launch.kernel].kernel
-        actual = dict(zip(buffers(kernel), launch.buffers, strict=True))
-        full |= {actual[b] for b in written(kernel)}
-        if not set(launch.buffers) <= full:
-            name = variant.buffers[min(set(launch.buffers) - full)].name
-            raise plan_error(f"{where}, launch {time} reads {name} before anything wrote it")
-    for name, number in variant.outputs.items():
-        if number not in full:
-            raise plan_error(f"{where} never writes output {name}")
+@dataclass(frozen=True, slots=True)
+class _Checker:
+    """Checks one variant; `where` names it in messages."""
 
+    plan: Plan
+    prints: Sequence[Footprint]
+    variant: Variant
+    where: str
 
-def _check_arena(variant: Variant, where: str) -> None:
-    """Buffers lie inside the arena, aligned, and never on top of another that is alive."""
-    if not 0 <= variant.arena <= LARGEST:
-        raise plan_error(f"{where} has an arena of {variant.arena} bytes")
-    alive: list[tuple[int, int, int]] = []
-    spans = lifetimes(variant)
-    for number in sorted(spans, key=lambda n: spans[n]):
-        buffer, (first, last) = variant.buffers[number], spans[number]
-        start, stop = buffer.offset, buffer.offset + size_in_bytes(buffer, variant.dims)
-        if start < 0 or start % ALIGNMENT or stop > variant.arena:
-            raise plan_error(f"{where} has {buffer.name} at {start} … {stop} of {variant.arena} bytes")
-        alive = [a for a in alive if a[2] >= first]
-        if any(start < b and a < stop for a, b, _ in alive):
-            raise plan_error(f"{where} has {buffer.name} on top of a buffer that is still needed")
-        alive.append((start, stop, last))
+    def check(self) -> tuple[Requirement, ...]:
+        self._dims()
+        self._signatures()
+        room: dict[int, list[Requirement]] = {}
+        needs: dict[Extent, Requirement] = {}
+        for time, launch in enumerate(self.variant.launches):
+            actual = self._launch(launch, f"{self.where}, launch {time}")
+            if launch.kernel not in room:
+                room[launch.kernel] = list(self._unproved(self.prints[launch.kernel], actual, time))
+            for need in room[launch.kernel]:
+                needs.setdefault(need.gap, replace(need, buffer=actual[need.buffer].name))
+        self._order()
+        self._arena()
+        return tuple(needs.values())
+
+    def _dims(self) -> None:
+        mine, whole = self.variant.dims, self.plan.dims
+        if set(mine) != set(whole):
+            raise plan_error(f"{self.where} is about dims {', '.join(mine)}, not {', '.join(whole)}")
+        for name, r in mine.items():
+            if name != r.name or not whole[name].low <= r.low <= r.high <= whole[name].high:
+                raise plan_error(f"{self.where} has the range {r.low} … {r.high} for {name}")
+
+    def _signatures(self) -> None:
+        """Buffers that callers or weights fill or read must be what the plan promises."""
+        plan, variant = self.plan, self.variant
+        promised: dict[Role, dict[str, Signature]] = {
+            Role.INPUT: {s.name: s for s in plan.inputs},
+            Role.STATE: {s.name: s for s in plan.states},
+            Role.PARAM: {b.param: Signature(b.param, b.dtype, b.shape) for b in plan.bindings},
+        }
+        _distinct(f"buffers of {self.where}", [b.name for b in variant.buffers])
+        for b in variant.buffers:
+            if b.role in promised and not self._keeps(b, promised[b.role].get(b.name)):
+                raise plan_error(f"{self.where} takes {b.role.value} {b.name} as {b.dtype} {list(b.shape)}")
+        if set(variant.outputs) != {s.name for s in plan.outputs}:
+            raise plan_error(f"{self.where} returns {', '.join(variant.outputs)}")
+        for s in plan.outputs:
+            b = _at(variant.buffers, variant.outputs[s.name], f"{self.where}: buffer")
+            if not self._keeps(b, s):
+                raise plan_error(f"{self.where} returns {s.name} as {b.dtype} {list(b.shape)}")
+
+    def _keeps(self, buffer: Buffer, signature: Signature | None) -> bool:
+        """Whether a buffer has the type and, with this variant's dims, the size of a signature."""
+        fixed = {name: r.low for name, r in self.variant.dims.items() if r.low == r.high}
+        if signature is None or buffer.dtype != signature.dtype:
+            return False
+        return dim.product(buffer.shape) == dim.bind(dim.product(signature.shape), fixed)
+
+    def _launch(self, launch: Launch, where: str) -> dict[str, Buffer]:
+        """The actual buffer for each of a kernel's own."""
+        mark = _at(self.prints, launch.kernel, f"{where}: kernel")
+        if len(mark.buffers) != len(launch.buffers) or len(set(launch.buffers)) != len(launch.buffers):
+            raise plan_error(
+                f"{where} gives {len(launch.buffers)} buffers to a kernel of {len(mark.buffers)}"
+            )
+        given = [_at(self.variant.buffers, n, f"{where}: buffer") for n in launch.buffers]
+        for own, b in zip(mark.buffers, given, strict=True):
+            for access in mark.accesses[own]:
+                if not access.fits(b.dtype, b.shape):
+                    raise plan_error(f"{where} takes {b.name} as {access.dtype} {list(access.shape)}")
+            if own in mark.written and b.role in (Role.INPUT, Role.PARAM):
+                raise plan_error(f"{where} writes {b.role.value} {b.name}")
+        unknown = set(mark.dims) - set(self.variant.dims)
+        if unknown:
+            raise plan_error(f"{where} needs dim {min(unknown)}")
+        return dict(zip(mark.buffers, given, strict=True))
+
+    def _unproved(self, mark: Footprint, actual: Mapping[str, Buffer], time: int) -> Iterator[Requirement]:
+        """The room that the ranges of the dims do not prove to be there."""
+        for need in mark.needs:
+            least, most = dim.bounds(need.gap, self.variant.dims)
+            if most < 0:
+                name = actual[need.buffer].name
+                raise plan_error(f"{self.where}, launch {time} leaves {name} along axis {need.axis}")
+            if least < 0:
+                yield need
+
+    def _order(self) -> None:
+        """Whatever lies in the arena is written by an earlier launch, or given, before it is read."""
+        buffers, given = self.variant.buffers, (Role.INPUT, Role.PARAM, Role.STATE)
+        full = {n for n, b in enumerate(buffers) if b.role in given}
+        for time, launch in enumerate(self.variant.launches):
+            mark = self.prints[launch.kernel]
+            actual = dict(zip(mark.buffers, launch.buffers, strict=True))
+            full |= {actual[b] for b in mark.written}
+            if not set(launch.buffers) <= full:
+                name = buffers[min(set(launch.buffers) - full)].name
+                raise plan_error(f"{self.where}, launch {time} reads {name} before anything wrote it")
+        for name, number in self.variant.outputs.items():
+            if number not in full:
+                raise plan_error(f"{self.where} never writes output {name}")
+
+    def _arena(self) -> None:
+        """Buffers lie inside the arena, aligned, and never on top of another that is alive."""
+        variant = self.variant
+        if not 0 <= variant.arena <= LARGEST:
+            raise plan_error(f"{self.where} has an arena of {variant.arena} bytes")
+        alive: list[tuple[int, int, int]] = []
+        spans = lifetimes(variant)
+        for number in sorted(spans, key=lambda n: spans[n]):
+            buffer, (first, last) = variant.buffers[number], spans[number]
+            start, stop = buffer.offset, buffer.offset + size_in_bytes(buffer, variant.dims)
+            if start < 0 or start % ALIGNMENT or stop > variant.arena:
+                raise plan_error(
+                    f"{self.where} has {buffer.name} at {start} … {stop} of {variant.arena} bytes"
+                )
+            alive = [a for a in alive if a[2] >= first]
+            if any(start < b and a < stop for a, b, _ in alive):
+                raise plan_error(f"{self.where} has {buffer.name} on top of a buffer that is still needed")
+            alive.append((start, stop, last))
 
 
 def _distinct(what: str, names: Sequence[str]) -> None:

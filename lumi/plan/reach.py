@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lumi import dim
-from lumi.dim import DimRange, Extent
+from lumi.dim import Extent
 from lumi.field.access import Access
 from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
-from lumi.llir.kernel import Kernel, accesses
+from lumi.llir import kernel as llir
+from lumi.llir.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,45 @@ class Requirement:
     buffer: str
     axis: int
     size: Extent
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a kernel does to its buffers, under the kernel's own names for them.
+
+    `accesses` are those of each buffer that differ in type or shape, keyed in the order in which the
+    kernel takes its buffers.  `dims` are the dims it mentions, `needs` the room its accesses must have.
+    """
+
+    accesses: Mapping[str, tuple[Access, ...]]
+    read: frozenset[str]
+    written: frozenset[str]
+    dims: tuple[str, ...]
+    needs: tuple[Requirement, ...]
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The buffers in the order in which the kernel takes them."""
+        return tuple(self.accesses)
+
+
+def footprint(kernel: Kernel) -> Footprint:
+    """The footprint of a kernel.  Raises `ValueError` or `KeyError` when an index means nothing."""
+    seen: dict[str, dict[tuple[object, ...], Access]] = {}
+    used: dict[bool, set[str]] = {False: set(), True: set()}
+    needs: dict[Requirement, None] = {}
+    for access, writes in llir.accesses(kernel):
+        seen.setdefault(access.buffer, {}).setdefault((access.dtype, access.shape), access)
+        used[writes].add(access.buffer)
+        for axis, gap in gaps(access, kernel.axes):
+            needs[Requirement(gap, access.buffer, axis, access.shape[axis])] = None
+    return Footprint(
+        {buffer: tuple(found.values()) for buffer, found in seen.items()},
+        frozenset(used[False]),
+        frozenset(used[True]),
+        llir.dims(kernel),
+        tuple(needs),
+    )
 
 
 def interval(index: Index, axes: Mapping[str, Extent]) -> tuple[Extent, Extent]:
@@ -70,13 +109,3 @@ def gaps(access: Access, axes: Mapping[str, Extent]) -> Iterator[tuple[int, Exte
         low, high = interval(index, axes)
         yield number, low
         yield number, size - 1 - high
-
-
-def requirements(
-    kernel: Kernel, names: Mapping[str, str], dims: Mapping[str, DimRange]
-) -> Iterator[Requirement]:
-    """What the ranges of `dims` do not prove about a kernel; `names` maps its buffers to actual ones."""
-    for access, _ in accesses(kernel):
-        for axis, gap in gaps(access, kernel.axes):
-            if dim.bounds(gap, dims)[0] < 0:
-                yield Requirement(gap, names[access.buffer], axis, access.shape[axis])

@@ -11,7 +11,7 @@ import pytest
 from lumi import dim
 from lumi.backends.cpu import interpret
 from lumi.bufferize.bufferize import KernelTable, assemble
-from lumi.bufferize.call import Call, Interface, Value, values
+from lumi.bufferize.call import Call, Interface, Value, call, values
 from lumi.bufferize.copy import copy_kernel
 from lumi.dtype import BF16, F32, I32
 from lumi.errors import LumiError
@@ -28,20 +28,20 @@ def add(a: str, b: str, target: str) -> Call:
     kernel = elementwise("add", [access("B0", SHAPE), access("B1", SHAPE)], access("B2", SHAPE), {"i0": SIZE})
     if a == b:
         kernel = elementwise("add", [access("B0", SHAPE)] * 2, access("B2", SHAPE), {"i0": SIZE})
-        return Call(step(kernel), {"B0": a, "B2": target}, "add")
-    return Call(step(kernel), {"B0": a, "B1": b, "B2": target}, "add")
+        return call(step(kernel), {"B0": a, "B2": target}, "add")
+    return call(step(kernel), {"B0": a, "B1": b, "B2": target}, "add")
 
 
 def reverse(a: str, target: str) -> Call:
     back = Access("B0", (index([("i0", -1)], SIZE - 1),), SHAPE, F32)
     kernel = elementwise("cast.f32", [back], access("B1", SHAPE), {"i0": SIZE})
-    return Call(step(kernel), {"B0": a, "B1": target}, "reverse")
+    return call(step(kernel), {"B0": a, "B1": target}, "reverse")
 
 
 def write_window(a: str, state: str, start: int) -> Call:
     target = replace(access("B1", SHAPE), index=(of_axis("i0") + start,))
     kernel = elementwise("cast.f32", [access("B0", SHAPE)], target, {"i0": 4})
-    return Call(step(kernel), {"B0": a, "B1": state}, "window")
+    return call(step(kernel), {"B0": a, "B1": state}, "window")
 
 
 def reference(calls: list[Call], face: Interface, arrays: dict[str, Array]) -> dict[str, Array]:
@@ -50,8 +50,8 @@ def reference(calls: list[Call], face: Interface, arrays: dict[str, Array]) -> d
     held = {n: a.copy() for n, a in arrays.items()}
     for name in values(calls, face.leaves):
         held.setdefault(name, np.full(SHAPE, np.nan, np.float32))
-    for call in calls:
-        interpret.run(call.step.kernel, {own: held[n] for own, n in call.names.items()}, {})
+    for one in calls:
+        interpret.run(one.step.kernel, {own: held[n] for own, n in one.names.items()}, {})
     outputs = {o: held[n].copy() for o, n in face.outputs.items()}
     outputs |= {o: before[key].copy() for o, key in face.before.items()}
     news = {key: held[name].copy() for key, name in face.updates.items()}
@@ -176,7 +176,7 @@ def test_equal_kernels_are_one() -> None:
 
 
 def test_accesses_that_disagree_are_a_fault() -> None:
-    wrong = Call(add("x", "x", "%0").step, {"B0": "x", "B2": "%0"}, "wrong")
+    wrong = call(add("x", "x", "%0").step, {"B0": "x", "B2": "%0"}, "wrong")
     with pytest.raises(LumiError, match="x is i32"):
         values([wrong], {"x": Value("x", Role.INPUT, I32, SHAPE)})
 

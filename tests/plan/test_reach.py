@@ -7,11 +7,10 @@ import itertools
 import pytest
 
 from lumi import dim
-from lumi.dim import DimRange
 from lumi.dtype import F32
 from lumi.field.access import Access
 from lumi.field.index import Data, Index, Part, Quot, Rem, Sym, index, of_axis
-from lumi.plan.reach import gaps, interval, requirements
+from lumi.plan.reach import footprint, gaps, interval
 from tests.plan.samples import access, elementwise
 
 N = dim.var("n")
@@ -64,9 +63,14 @@ def test_clamped_and_data_indices_need_no_room() -> None:
     assert list(gaps(Access("b", (of_axis("i") + 9,), (3,), F32, clamp=True), AXES)) == []
 
 
-def test_a_window_that_may_not_fit_is_required() -> None:
+def test_a_footprint_says_what_a_kernel_touches() -> None:
     kernel = elementwise("cast.f32", [access("B0", (N,))], access("B1", (64,), offset=8), {"i0": N})
-    ranges = {"n": DimRange("n", 0, 60, (1,))}
-    (need,) = requirements(kernel, {"B0": "x", "B1": "state"}, ranges)
-    assert (need.buffer, need.axis, need.size, need.gap) == ("state", 0, 64, 56 - N)
-    assert not list(requirements(kernel, {"B0": "x", "B1": "state"}, {"n": DimRange("n", 0, 56, (1,))}))
+    found = footprint(kernel)
+    assert (found.buffers, found.read, found.written, found.dims) == (("B0", "B1"), {"B0"}, {"B1"}, ("n",))
+    assert {(need.buffer, need.gap) for need in found.needs} == {("B0", 0), ("B1", 8), ("B1", 56 - N)}
+
+
+def test_a_buffer_seen_in_two_shapes_has_two_accesses() -> None:
+    square = Access("B0", (of_axis("i0"), of_axis("i0")), (4, 4), F32)
+    kernel = elementwise("add", [square, access("B0", (16,))], access("B1", (4,)), {"i0": 4})
+    assert [a.shape for a in footprint(kernel).accesses["B0"]] == [(4, 4), (16,)]
