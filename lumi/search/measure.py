@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from lumi.llir.kernel import Kernel, Schedule
 from lumi.search.explain import Rival
 from lumi.search.planner import Assembly, Piece, Planner
 from lumi.search.protocol import Failure
@@ -18,7 +19,7 @@ from lumi.search.tune import variants
 NOISE = 0.02
 """Least relative gain of a measured change; smaller ones are noise, and ties keep the incumbent."""
 
-RIVALS = 8
+RIVALS = 10
 """Ways of one kernel that are tried at most."""
 
 NEAR = 1.25
@@ -97,17 +98,28 @@ class Contest:
         return ways(piece.kernel, self.bench.backend.schedules(piece.kernel)[:1])[0]
 
     def _rivals(self, piece: Piece) -> list[Way]:
-        """Ways that have not failed, the model's favourite first; the safe one if all have."""
+        """Ways that have not failed, the model's favourite first; the safe one if all have.
+
+        Every schedule comes with its best tiles before any comes with its second best.
+        """
         backend, hints = self.bench.backend, self.bench.settings.hints
-        found = [
-            (sum(backend.cost(variant.kernel, schedule, h).seconds for h in hints), variant.kernel, schedule)
-            for variant in variants(self.planner, piece)
-            for schedule in backend.schedules(variant.kernel)
+        by_schedule: dict[Schedule, list[tuple[float, Kernel]]] = {}
+        for variant in variants(self.planner, piece):
+            for schedule in backend.schedules(variant.kernel):
+                seconds = sum(backend.cost(variant.kernel, schedule, h).seconds for h in hints)
+                by_schedule.setdefault(schedule, []).append((seconds, variant.kernel))
+        ranked = [
+            (place, seconds, kernel, schedule)
+            for schedule, kernels in by_schedule.items()
+            for place, (seconds, kernel) in enumerate(sorted(kernels, key=lambda k: k[0]))
         ]
-        found.sort(key=lambda t: t[0])
-        best = [w for _, kernel, schedule in found[: 2 * RIVALS] for w in ways(kernel, [schedule])]
-        good = [w for w in best if not self.bench.is_refused(w)]
-        return good[:RIVALS] or [self._safe(piece)]
+        ranked.sort(key=lambda r: r[:2])
+        rivals: list[Way] = []
+        for _, _, kernel, schedule in ranked:
+            if len(rivals) == RIVALS:
+                break
+            rivals += [w for w in ways(kernel, [schedule]) if not self.bench.is_refused(w)]
+        return rivals or [self._safe(piece)]
 
     def _tune(self, contender: Contender) -> Contender:
         """The plan with the fastest way of each kernel."""
