@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from lumi import paths
+from lumi.backends.cpu.compile import find_compiler, has_openmp
+from lumi.egraph import rules
 from lumi.errors import LumiError, Source
 from lumi.repl import commands
 from lumi.repl.session import NAME, Conversation
@@ -98,6 +102,7 @@ def converse(lines: Iterable[str], say: Print, complain: Print) -> list[Entry]:
 def interact() -> None:
     """Talk with the person at the terminal until they leave."""
     print(_BANNER)
+    threading.Thread(target=_warm_up, daemon=True).start()
     conversation = Conversation()
     terminal = _terminal(conversation)
     while True:
@@ -115,6 +120,15 @@ def interact() -> None:
             return
         if entry.error:
             print(entry.error.render(), file=sys.stderr)
+
+
+def _warm_up() -> None:
+    """Find out, while the first entry is being typed, what every process has to find out once."""
+    with suppress(LumiError):
+        rules.book()
+        compiler = find_compiler()
+        if compiler is not None:
+            has_openmp(compiler)
 
 
 def _terminal(conversation: Conversation) -> Any:
