@@ -62,9 +62,9 @@ def _exact(w: Writer, axis: str, opened: Opened, span: Range, body: Callable[[],
             w.line(f"const int64_t {x} = {span.start};")
             body()
         return
-    if span.length is not None and span.length // opened.width <= UNROLLED:
-        w.line(f"#pragma GCC unroll {span.length // opened.width}")
     header = f"for (int64_t {x} = {span.start}; {x} < {span.stop}; {x} += {opened.width}) "
+    if span.length is not None and span.length // opened.width <= UNROLLED:
+        header = f'_Pragma("GCC unroll {UNROLLED}") {header}'
     with w.block(header, {axis: opened}):
         body()
 

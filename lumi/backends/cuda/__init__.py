@@ -1,0 +1,1 @@
+"""Kernels in CUDA, by NVRTC, on NVIDIA GPUs."""

@@ -1,0 +1,241 @@
+"""A kernel and its schedule as one CUDA function.
+
+The function is `void name(buffer…, const i64 *dims)`: buffers in the order of `llir.kernel.buffers`, the
+values of the dims, in the order of `llir.kernel.dims`, in device memory, so that a captured launch never
+changes.  Its blocks share the cells of the grid, however many blocks there are.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lumi import dim
+from lumi.backends.cuda import ctype, tiling
+from lumi.backends.cuda.ctype import register
+from lumi.backends.cuda.loops import tile_range, tiles, whole
+from lumi.backends.cuda.nests import Nests
+from lumi.backends.cuda.scope import Blocking, Scope, Writer, single
+from lumi.dtype import DType
+from lumi.llir import arithmetic, spell
+from lumi.llir.arrange import arrange
+from lumi.llir.kernel import Carry, Kernel, Step, accesses, buffers, dims, written
+from lumi.llir.program import Item, Nest, TileLoop, Write, axes_of, dtype_of
+
+SHARED = 96 << 10
+"""Bytes of shared memory that a block may use on every GPU since compute capability 8.0 but one."""
+
+LARGEST = {True: 1 << 13, False: 1 << 13}
+"""Elements an array may have when its value is, or is not, a reduction."""
+
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kernel as CUDA: its function, threads a block, bytes of dynamic shared memory, tiles of the grid."""
+
+    text: str
+    threads: int
+    shared: int
+    grid: tuple[tuple[dim.Extent, int], ...]
+
+    def cells(self, values: Mapping[str, int]) -> int:
+        """Cells of the grid at these dims."""
+        return math.prod(-(-dim.value(extent, values) // tile) for extent, tile in self.grid)
+
+
+def emit(step: Step, name: str) -> Code:
+    """The CUDA function of a kernel under its schedule.
+
+    Raises `ValueError` when the values a block must hold do not fit its shared memory.
+    """
+    options = dict(step.schedule.options)
+    blocking = Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
+    chosen: dict[str, int] | None = tiling.tiles(step.kernel, blocking)
+    while chosen is not None:
+        function = _Function(step.kernel, blocking, chosen, name)
+        text = function.write()
+        if function.most <= SHARED:
+            grid = tuple((step.kernel.axes[a], chosen.get(a, 1)) for a in step.kernel.grid)
+            return Code(text, blocking.threads, function.most, grid)
+        chosen = tiling.shrunk(step.kernel, chosen)
+    raise ValueError("the values of one cell do not fit shared memory")
+
+
+def source(functions: Iterable[str]) -> str:
+    """A whole CUDA file of the helpers and functions."""
+    return "\n".join([_helpers(), *functions])
+
+
+@functools.cache
+def _helpers() -> str:
+    return (Path(__file__).parent / "kernel.cuh").read_text()
+
+
+class _Function:
+    def __init__(self, kernel: Kernel, blocking: Blocking, chosen: Mapping[str, int], name: str) -> None:
+        self.kernel, self.name = kernel, name
+        self.program = arrange(kernel, chosen, flat=True, largest=LARGEST)
+        names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(kernel))}
+        self.w = Writer(self.program, blocking, names)
+        self.nests = Nests(self.w)
+        self.held = self.most = 0
+
+    def write(self) -> str:
+        w = self.w
+        w.scopes = [Scope(0, w.blocking.threads)]
+        w.ranges = {a: whole(e) for a, e in self.kernel.axes.items()}
+        for number, name in enumerate(dims(self.kernel)):
+            w.line(f"const i64 {spell.dim_name(name)} = dims[{number}];")
+        once = [i for i in self.program.items if self._is_common(i)]
+        with ExitStack() as memory:
+            self._items(once, memory)
+            self._cells([i for i in self.program.items if i not in once])
+        lines = [f"  {line}" for line in w.here.lines]
+        if self.most:
+            lines.insert(0, f"  extern __shared__ __align__({ALIGNMENT}) u8 pool[];")
+        return "\n".join([f"{self._head()} {{", *lines, "}", ""])
+
+    def _head(self) -> str:
+        types = {a.buffer: a.dtype for a, _ in accesses(self.kernel)}
+        stored = written(self.kernel)
+        parameters = [
+            f"{'' if b in stored else 'const '}{ctype.memory(types[b])} *__restrict__ {self.w.buffers[b]}"
+            for b in buffers(self.kernel)
+        ]
+        parameters.append("const i64 *__restrict__ dims")
+        bounds = f"__launch_bounds__({self.w.blocking.threads})"
+        return f'extern "C" __global__ void {bounds} {self.name}({", ".join(parameters)})'
+
+    def _is_common(self, item: Item) -> bool:
+        """Whether an item is the same in every cell: arrays without an axis of the grid."""
+        return (
+            isinstance(item, Nest)
+            and not set(item.axes) & set(self.kernel.grid)
+            and all(isinstance(r, Write) and r.var not in self.program.carried for r in item.roots)
+        )
+
+    # -- cells
+
+    def _cells(self, items: list[Item]) -> None:
+        w, counts = self.w, {}
+        for axis in self.kernel.grid:
+            tile, span = self.program.tiles.get(axis, 1), w.ranges[axis]
+            if span.length is not None:
+                counts[axis] = str(-(-span.length // tile))
+            else:
+                text = span.stop if tile == 1 else f"({span.stop} + {tile - 1}) / {tile}"
+                counts[axis] = w.declare("int", text, "cells")
+        total = " * ".join(counts.values()) or "1"
+        with w.block(f"for (int cell = blockIdx.x; cell < {total}; cell += gridDim.x) "):
+            self._open_grid(counts)
+            with ExitStack() as memory:
+                self._items(items, memory)
+
+    def _open_grid(self, counts: Mapping[str, str]) -> None:
+        """Find the cell's place along each axis of the grid; the last axis runs fastest."""
+        w, rest = self.w, "cell"
+        for axis in reversed(self.kernel.grid):
+            first = axis == self.kernel.grid[0]
+            place = rest if first else f"{rest} % {counts[axis]}"
+            tile = self.program.tiles.get(axis, 1)
+            text = place if tile == 1 else f"({place}) * {tile}"
+            start = w.declare("int", text, f"x_{spell.identifier(axis)}_")
+            if not first:
+                rest = w.declare("int", f"{rest} / {counts[axis]}", "rest")
+            if tile == 1:
+                w.here.opened[axis] = single(start)
+            else:
+                w.ranges[axis] = tile_range(w, axis, start, w.ranges[axis])
+
+    # -- items
+
+    def _items(self, items: Iterable[Item], memory: ExitStack) -> None:
+        """Write the items of a block; `memory` keeps their arrays until the block ends."""
+        nests = [i for i in items if isinstance(i, Nest)]
+        for var in (r.var for n in nests for r in n.roots if isinstance(r, Write)):
+            if var not in self.w.arrays:
+                definition = self.program.definitions[var]
+                memory.enter_context(self._array(var, axes_of(definition), dtype_of(definition)))
+        for item in items:
+            if isinstance(item, Nest):
+                self.nests.write(item)
+            else:
+                self._tile_loop(item, memory)
+
+    def _tile_loop(self, item: TileLoop, memory: ExitStack) -> None:
+        w, carries = self.w, item.loop.carries
+        for carry in carries:
+            self._carry(carry, memory)
+        w.line("__syncthreads();")
+        with tiles(w, item.loop, level=True), ExitStack() as inner:
+            self._items(item.items, inner)
+            for carry in carries:
+                self._advance(carry)
+        for carry in carries:
+            w.arrays[carry.final] = w.arrays[carry.previous]
+            if carry.previous in w.shared:
+                w.shared.add(carry.final)
+
+    def _carry(self, carry: Carry, memory: ExitStack) -> None:
+        """Declare the array of a carry, filled with the identity, and that of its next value."""
+        w = self.w
+        memory.enter_context(self._array(carry.previous, carry.axes, carry.dtype))
+        start = ctype.literal(float(arithmetic.identity(carry.op, carry.dtype)), carry.dtype)
+        self._each(carry, lambda place: f"{w.arrays[carry.previous][0]}{place} = {start};")
+        if carry.next in w.arrays:
+            return
+        if carry.previous in self.program.in_place:
+            w.arrays[carry.next] = w.arrays[carry.previous]
+            if carry.previous in w.shared:
+                w.shared.add(carry.next)
+        else:
+            memory.enter_context(self._array(carry.next, carry.axes, carry.dtype))
+
+    def _advance(self, carry: Carry) -> None:
+        """Make the next value of a carry the previous one."""
+        previous, following = self.w.arrays[carry.previous][0], self.w.arrays[carry.next][0]
+        if previous != following:
+            self.w.line("__syncthreads();")
+            self._each(carry, lambda place: f"{previous}{place} = {following}{place};")
+            self.w.line("__syncthreads();")
+
+    def _each(self, carry: Carry, statement: Callable[[str], str]) -> None:
+        """A statement for each element of a carry, or for the one that every thread holds."""
+        if carry.previous not in self.w.shared:
+            self.w.line(statement(""))
+            return
+        size, threads = self._size(self.w.arrays[carry.previous][1]), self.w.blocking.threads
+        self.w.line(f"for (int n = threadIdx.x; n < {size}; n += {threads}) {statement('[n]')}")
+
+    # -- arrays
+
+    @contextmanager
+    def _array(self, var: str, axes: tuple[str, ...], dtype: DType) -> Iterator[None]:
+        """Memory for a value over those of its axes that are not open: shared, or a register for one."""
+        w, kind, name = self.w, register(dtype).type, self.w.fresh("t")
+        long = tuple(a for a in axes if w.opened(a) is None)
+        w.arrays[var] = (name, long)
+        if not long:
+            w.line(f"{kind} {name};")
+            yield
+            return
+        w.shared.add(var)
+        before = self.held
+        w.line(f"{kind} *const {name} = ({kind} *)(pool + {before});")
+        size = self._size(long) * (8 if register(dtype).name.endswith("64") else 4)
+        self.held += -(-size // ALIGNMENT) * ALIGNMENT
+        self.most = max(self.most, self.held)
+        yield
+        self.held = before
+
+    def _size(self, axes: tuple[str, ...]) -> int:
+        bounds = [self.w.ranges[a].bound for a in axes]
+        if None in bounds:
+            raise ValueError(f"nothing bounds the values over {' '.join(axes)} that a cell must hold")
+        return max(math.prod(b for b in bounds if b is not None), 1)

@@ -1,0 +1,238 @@
+"""Values as CUDA: each is computed once, in the outermost scope in which its axes are open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lumi import dim
+from lumi.backends.cuda import ctype, operators
+from lumi.backends.cuda.ctype import register
+from lumi.backends.cuda.scope import Copy, Value, Writer
+from lumi.dtype import BOOL, DTYPES, F64, I32, DType
+from lumi.field.access import Access
+from lumi.llir import spell
+from lumi.llir.kernel import Load, Map, Operand, Position, Symbol
+from lumi.llir.program import Fold, Slot, axes_of, dtype_of
+
+FoldWriter = Callable[[Writer, Fold], Value]
+
+WIDE = 1 << 31
+"""Elements from which on an index takes 64 bits."""
+
+WIDEST = 16
+"""Bytes that one instruction moves at most."""
+
+
+class Expressions:
+    """Computes values; `fold` writes the loops of reductions, which computes values in turn."""
+
+    def __init__(self, writer: Writer, fold: FoldWriter) -> None:
+        self.w, self.fold = writer, fold
+
+    def value(self, operand: Operand, dtype: DType) -> Value:
+        """The value of an operand in `dtype`."""
+        if not isinstance(operand, str):
+            return Value(dtype, (), {(): ctype.literal(operand, dtype)})
+        found = self._found(operand)
+        if found.dtype == dtype:
+            return found
+        return self._each(found, dtype, lambda text: ctype.conversion(text, found.dtype, dtype))
+
+    def _found(self, var: str) -> Value:
+        with self.w.outside(self.w.depth(var)) as scope:
+            if var not in scope.values:
+                scope.values[var] = self._read(var) if var in self.w.arrays else self.compute(var)
+            return scope.values[var]
+
+    def compute(self, var: str) -> Value:
+        """The value from its definition, even if it has an array."""
+        definition = self.w.program.definitions[var]
+        match definition:
+            case Load():
+                return self._load(definition)
+            case Position(_, axis):
+                return self._position(axis)
+            case Symbol(_, name):
+                return Value(I32, (), {(): f"(int){spell.dim_name(name)}"})
+            case Map():
+                return self._map(definition)
+            case Fold():
+                return self.fold(self.w, definition)
+            case Slot():
+                raise AssertionError(f"{var} has no array")
+
+    def _each(self, value: Value, dtype: DType, make: Callable[[str], str]) -> Value:
+        """A new value from the expressions of another."""
+        return Value(dtype, value.axes, {k: self._named(make(t), dtype) for k, t in value.texts.items()})
+
+    def _named(self, text: str, dtype: DType) -> str:
+        return self.w.declare(register(dtype).type, text)
+
+    # -- leaves
+
+    def _position(self, axis: str) -> Value:
+        axes = self.w.unrolled((axis,))
+        texts = {}
+        for copy in self.w.copies(axes):
+            variable, offset = self.w.coordinate(axis, copy)
+            texts[tuple(copy.values())] = f"({variable} + {offset})" if offset else variable
+        return Value(I32, axes, texts)
+
+    def _load(self, definition: Load) -> Value:
+        access, w = definition.access, self.w
+        data = {n: self.value(o, I32) for n, o in enumerate(definition.data)}
+        axes = w.unrolled(definition.axes)
+        lane = next((a for a in axes if self.is_wide(access, a)), None)
+        texts = {}
+        for copy in w.copies(tuple(a for a in axes if a != lane)):
+            pointer = self.pointer(access, data, copy)
+            if lane is None:
+                parts = {0: ctype.load(pointer, access.dtype)}
+            else:
+                parts = self._neighbours(pointer, access.dtype, lane)
+            for number, text in parts.items():
+                key = tuple(({**copy, lane: number} if lane else copy)[a] for a in axes)
+                text = ctype.conversion(text, access.dtype, definition.dtype)
+                texts[key] = self._named(text, definition.dtype)
+        return Value(definition.dtype, axes, texts)
+
+    def _neighbours(self, pointer: str, dtype: DType, lane: str) -> dict[int, str]:
+        """The elements at the copies of `lane`, read at once."""
+        opened = self.w.opened(lane)
+        assert opened is not None
+        parts: dict[int, str] = {}
+        count = chunk(dtype, opened.copies)
+        for first in range(0, opened.copies, count):
+            place = f"{pointer} + {first}" if first else pointer
+            raw = self.w.declare("auto", ctype.wide_load(place, dtype, count), "w")
+            parts |= {first + n: ctype.part(raw, n, dtype) for n in range(count)}
+        return parts
+
+    def is_wide(self, access: Access, axis: str) -> bool:
+        """Whether the copies of an open axis are neighbours in memory that wide instructions can move."""
+        opened = self.w.opened(axis)
+        if opened is None or not opened.adjacent or opened.copies == 1 or spell.step(access, axis) != 1:
+            return False
+        count = chunk(access.dtype, opened.copies)
+        return count * access.dtype.size >= 4 and divides(access, count, self._multiple)
+
+    def _multiple(self, axis: str) -> int:
+        """A divisor of the first position along an open axis."""
+        opened = self.w.opened(axis)
+        return opened.multiple if opened is not None else 1
+
+    def pointer(self, access: Access, data: Mapping[int, Value], copy: Copy) -> str:
+        """CUDA for the address of an element."""
+        size = dim.product(access.shape)
+        wide = not isinstance(size, int) or size >= WIDE
+
+        def at(axis: str) -> tuple[str, int]:
+            variable, offset = self.w.coordinate(axis, copy)
+            return (f"(i64){variable}" if wide else variable), offset
+
+        def index(number: int) -> str:
+            return data[number].at(copy)
+
+        return f"{self.w.buffers[access.buffer]} + {spell.element(access, at, index)}"
+
+    # -- arrays
+
+    def array_element(self, var: str, copy: Copy) -> str:
+        """CUDA for the address of an element of a value's array."""
+        name, axes = self.w.arrays[var]
+        parts = []
+        for number, axis in enumerate(axes):
+            variable, offset = self.w.coordinate(axis, copy)
+            span = self.w.ranges[axis]
+            place = variable if span.start == "0" else f"({variable} - {span.start})"
+            place = f"({place} + {offset})" if offset else place
+            stride = 1
+            for inner in axes[number + 1 :]:
+                stride *= self.w.ranges[inner].bound or 0
+            parts.append(place if stride == 1 else f"{place} * {stride}")
+        return " + ".join([name, *parts])
+
+    def _read(self, var: str) -> Value:
+        dtype = dtype_of(self.w.program.definitions[var])
+        name, where = self.w.arrays[var]
+        if var not in self.w.shared:
+            return Value(dtype, (), {(): name})
+        axes = self.w.unrolled(where)
+        lane = where[-1] if where and where[-1] in axes and self._is_wide_array(var, dtype) else None
+        held, texts = _whole(dtype), {}
+        for copy in self.w.copies(tuple(a for a in axes if a != lane)):
+            pointer = self.array_element(var, copy)
+            parts = {0: f"*({pointer})"} if lane is None else self._neighbours(pointer, held, lane)
+            for number, text in parts.items():
+                key = tuple(({**copy, lane: number} if lane else copy)[a] for a in axes)
+                texts[key] = self._named(text, dtype)
+        return Value(dtype, axes, texts)
+
+    def _is_wide_array(self, var: str, dtype: DType) -> bool:
+        """Whether the copies of the last axis of an array can be read at once."""
+        axes = self.w.arrays[var][1]
+        opened, span = self.w.opened(axes[-1]), self.w.ranges[axes[-1]]
+        if opened is None or not opened.adjacent:
+            return False
+        count = chunk(_whole(dtype), opened.copies)
+        if count == 1:
+            return False
+        whole = opened.multiple % count == 0 and span.multiple % count == 0
+        return whole and (len(axes) == 1 or (span.bound or 1) % count == 0)
+
+    # -- maps
+
+    def _map(self, definition: Map) -> Value:
+        op, args = definition.op, definition.args
+        operand = self._operand_type(definition)
+        if op.startswith(("cast.", "bits.")):
+            value, target = self.value(args[0], operand), DTYPES[op[5:]]
+            change = ctype.conversion if op.startswith("cast.") else operators.bitcast
+            return self._each(value, target, lambda text: change(text, operand, target))
+        types = [BOOL, operand, operand] if op == "sel" else [operand] * len(args)
+        values = [self.value(a, t) for a, t in zip(args, types, strict=True)]
+        used = {a for v in values for a in v.axes}
+        axes = tuple(a for a in self.w.unrolled(axes_of(definition)) if a in used)
+        texts = {}
+        for copy in self.w.copies(axes):
+            text = operators.apply(op, [v.at(copy) for v in values], operand, definition.dtype)
+            texts[tuple(copy.values())] = self._named(text, definition.dtype)
+        return Value(definition.dtype, axes, texts)
+
+    def _operand_type(self, definition: Map) -> DType:
+        typed = definition.args[1:] if definition.op == "sel" else definition.args
+        named = [dtype_of(self.w.program.definitions[a]) for a in typed if isinstance(a, str)]
+        if named:
+            return named[0]
+        return definition.dtype if definition.dtype != BOOL else F64
+
+
+def _whole(dtype: DType) -> DType:
+    """The type of the elements of an array that holds values of `dtype`."""
+    return DTYPES[register(dtype).name] if register(dtype).name != "bool" else I32
+
+
+def chunk(dtype: DType, count: int) -> int:
+    """How many of `count` neighbours one instruction moves."""
+    return min(count, WIDEST // dtype.size)
+
+
+def divides(access: Access, count: int, multiple: Callable[[str], int]) -> bool:
+    """Whether an access stands at a multiple of `count` elements when each axis does at one of `multiple`."""
+    if access.clamp or any(i.data() for i in access.index):
+        return False
+    total: dim.Extent = 0
+    for index, stride in zip(access.index, spell.strides(access), strict=True):
+        total = total + stride * index.offset
+        for part, coefficient in index.terms:
+            factor = stride * coefficient
+            if not _is_multiple(factor * (multiple(part) if isinstance(part, str) else 1), count):
+                return False
+    return _is_multiple(total, count)
+
+
+def _is_multiple(factor: dim.Extent, count: int) -> bool:
+    """Whether a dim expression is a multiple of `count` whatever its dims are."""
+    if isinstance(factor, int):
+        return factor % count == 0
+    return all(coefficient % count == 0 for _, coefficient in factor.terms)

@@ -1,0 +1,144 @@
+"""Reductions as loops: a team of threads shares the positions, accumulators lie in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from lumi.backends.cuda import ctype, operators
+from lumi.backends.cuda.ctype import register
+from lumi.backends.cuda.expression import Expressions
+from lumi.backends.cuda.loops import loop_range, tiles
+from lumi.backends.cuda.scope import Copy, Scope, Value, Writer, neighbours, single
+from lumi.backends.cuda.streams import Streams
+from lumi.llir import arithmetic, spell
+from lumi.llir.program import Fold
+
+CHAINS = 2
+"""Accumulators that take turns, so that an addition need not wait for the one before."""
+
+
+@dataclass(slots=True)
+class Accumulators:
+    """The running results of one fold: a variable for each copy and chain, declared in `scope`."""
+
+    fold: Fold
+    scope: Scope
+    axes: tuple[str, ...]
+    names: dict[tuple[int, ...], str] = field(default_factory=dict)
+
+    def name(self, w: Writer, copy: Copy, chain: int) -> str:
+        """The variable of a copy; declared before the loops when first used."""
+        key = (*(copy[a] for a in self.axes), chain)
+        if key not in self.names:
+            dtype = self.fold.dtype
+            start = ctype.literal(float(arithmetic.identity(self.fold.op, dtype)), dtype)
+            self.names[key] = w.fresh("a")
+            self.scope.lines.append(f"{register(dtype).type} {self.names[key]} = {start};")
+        return self.names[key]
+
+
+class FoldLoops:
+    """Writes the loops of folds."""
+
+    def __init__(self, streams: Streams) -> None:
+        self.streams = streams
+
+    def write(self, w: Writer, first: Fold) -> Value:
+        """The value of a fold, computed in the scope at hand with every other fold of its loop."""
+        group, team = self._group(w, first), w.here.team
+        made = [Accumulators(f, w.here, w.unrolled(f.axes)) for f in group]
+        own = self.streams.lane_axis(first)
+        over = [*(a for a in first.over if a != own), own]
+        outer = dict(w.ranges)
+        with ExitStack() as stack:
+            if first.loop is not None and first.loop.guards:
+                stack.enter_context(tiles(w, first.loop, level=False))
+            elif first.loop is not None:
+                w.ranges |= {a: loop_range(w, first.loop, a) for a in first.loop.axes}
+            self._turns(w, over, team, made)
+        w.ranges = outer
+        for accumulators in made:
+            w.here.values[accumulators.fold.var] = self._result(w, accumulators, team)
+        return w.here.values[first.var]
+
+    def _group(self, w: Writer, first: Fold) -> list[Fold]:
+        if first.loop is None:
+            return [first]
+        table = [w.program.definitions[c.final] for c in first.loop.carries]
+        alike = [
+            f
+            for f in table
+            if isinstance(f, Fold) and set(f.axes) == set(first.axes) and f.over == first.over
+        ]
+        return [f for f in alike if w.depth(f.var) == len(w.scopes) - 1 and f.var not in w.here.values]
+
+    def _turns(self, w: Writer, over: Sequence[str], team: int, made: list[Accumulators]) -> None:
+        """Loops over the axes, the last one shared among the team."""
+        axis, rest = over[0], over[1:]
+        span, x = w.ranges[axis], w.fresh(f"x_{spell.identifier(axis)}_")
+        if rest:
+            header = f"for (int {x} = {span.start}; {x} < {span.stop}; {x}++) "
+            with w.block(header, {axis: single(x)}, team=1):
+                self._turns(w, rest, team, made)
+            return
+        terms = [t for m in made for t in m.fold.terms]
+        width = self.streams.width(self.streams.reads(terms), axis, span.multiple)
+        first = _position(span.start, lane(w, team), width)
+        # One header, so that accumulators declared before the loop do not part the lines.
+        header = f"#pragma unroll {w.blocking.unroll}\nfor (int {x} = {first}; {x} < {span.stop}; {x} += {team * width}) "
+        opened = single(x) if width == 1 else neighbours(x, width, width)
+        with w.block(header, {axis: opened}, team=1):
+            expressions = Expressions(w, self.write)
+            for accumulators in made:
+                self._take(w, expressions, accumulators, axis)
+
+    def _take(self, w: Writer, expressions: Expressions, made: Accumulators, own: str) -> None:
+        """Let the accumulators of one fold take in the terms at the current positions."""
+        fold = made.fold
+        terms = [expressions.value(t, fold.dtype) for t in fold.terms]
+        for copy in w.copies((*made.axes, *w.unrolled((own,)))):
+            target = made.name(w, copy, copy.get(own, 0) % CHAINS)
+            texts = [t.at(copy) for t in terms]
+            if len(texts) == 2:
+                text = operators.multiply_add(texts[0], texts[1], target, fold.dtype)
+            else:
+                text = operators.combine(fold.op, target, texts[0], fold.dtype)
+            w.line(f"{target} = {text};")
+
+    def _result(self, w: Writer, made: Accumulators, team: int) -> Value:
+        """The accumulators as a value that the whole team has: chains joined, then threads."""
+        fold, dtype, texts = made.fold, made.fold.dtype, {}
+        for copy in w.copies(made.axes):
+            key = tuple(copy[a] for a in made.axes)
+            names = [made.name(w, copy, 0)] + [n for k, n in made.names.items() if k[:-1] == key and k[-1]]
+            text = names[0]
+            for other in names[1:]:
+                text = operators.combine(fold.op, text, other, dtype)
+            text = ctype.rounded(self._joined(w, fold.op, text, made, team), dtype)
+            texts[key] = w.declare(register(dtype).type, text)
+        return Value(dtype, made.axes, texts)
+
+    def _joined(self, w: Writer, op: str, text: str, made: Accumulators, team: int) -> str:
+        if team == 1:
+            return text
+        name = register(made.fold.dtype).name
+        if team == w.blocking.threads:
+            return f"block_{op}_{name}<{team}>({text})"
+        return f"across_{op}_{name}<{team}>({text})"
+
+
+def lane(w: Writer, team: int) -> str:
+    """CUDA for the number of a thread in its team; empty when it works alone."""
+    if team == 1:
+        return ""
+    return "(int)threadIdx.x" if team == w.blocking.threads else f"(int)(threadIdx.x % {team})"
+
+
+def _position(start: str, lane: str, width: int) -> str:
+    """CUDA for the first position of a thread."""
+    if not lane:
+        return start
+    text = lane if width == 1 else f"{lane} * {width}"
+    return text if start == "0" else f"{start} + {text}"

@@ -1,0 +1,158 @@
+/* What generated kernels are written in: helpers with the exact semantics of HLIR.
+ *
+ * Values in registers: f32, f16 and bf16 are `float`, i8, u8, i32 are `int`, bool is 0 or 1 in `int`.
+ * Compile with --fmad=false: only `fma_*` contracts.
+ */
+typedef signed char i8;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef long long i64;
+typedef i64 int64_t;
+typedef unsigned long long u64;
+
+#define INLINE static __device__ __forceinline__
+#define INFINITY __int_as_float(0x7f800000)
+#define FULL_WARP 0xffffffffu
+
+/* ---- halves ---- */
+
+INLINE float from_bf16(u16 raw) { return __uint_as_float((u32)raw << 16); }
+INLINE u16 to_bf16(float x) {
+  u16 raw;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(raw) : "f"(x));
+  return x != x ? 0x7fc0 : raw;
+}
+INLINE float from_f16(u16 raw) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(raw));
+  return x;
+}
+INLINE u16 to_f16(float x) {
+  u16 raw;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(raw) : "f"(x));
+  return raw;
+}
+INLINE float round_bf16(float x) { return from_bf16(to_bf16(x)); }
+INLINE float round_f16(float x) { return from_f16(to_f16(x)); }
+
+/* ---- arithmetic ---- */
+
+#define FLOATS(type, name, suffix)                                                                \
+  INLINE type max_##name(type a, type b) { return a > b || a != a ? a : b; }                      \
+  INLINE type subni_##name(type a, type b) { return a == -(type)INFINITY ? a : a - b; }           \
+  INLINE type mulz_##name(type a, type b) { return a == 0 ? 0 : a * b; }                          \
+  INLINE type recip_##name(type a) { return 1 / a; }                                              \
+  INLINE type recipz_##name(type a) { return a == 0 ? 0 : 1 / a; }                                \
+  INLINE type div_##name(type a, type b) { return trunc##suffix(a / b); }                         \
+  INLINE type rem_##name(type a, type b) { return fmod##suffix(a, b); }                           \
+  INLINE type mod_##name(type a, type b) { return a - b * floor##suffix(a / b); }                 \
+  INLINE type abs_##name(type a) { return fabs##suffix(a); }                                      \
+  INLINE type exp2_##name(type a) { return exp2##suffix(a); }                                     \
+  INLINE type log2_##name(type a) { return log2##suffix(a); }                                     \
+  INLINE type sin_##name(type a) { return sin##suffix(a); }                                       \
+  INLINE type sqrt_##name(type a) { return sqrt##suffix(a); }                                     \
+  INLINE type floor_##name(type a) { return floor##suffix(a); }                                   \
+  INLINE type fma_##name(type a, type b, type c) { return fma##suffix(a, b, c); }                 \
+  INLINE type sum_##name(type a, type b) { return a + b; }                                        \
+  INLINE type mul_##name(type a, type b) { return a * b; }
+FLOATS(float, f32, f)
+FLOATS(double, f64, )
+
+/* Integers wrap.  Division rounds toward zero; by zero it gives 0, a remainder by zero the dividend. */
+#define INTS(type, wide, name, bits)                                                              \
+  INLINE type add_##name(type a, type b) { return (type)((wide)a + (wide)b); }                    \
+  INLINE type sub_##name(type a, type b) { return (type)((wide)a - (wide)b); }                    \
+  INLINE type mul_##name(type a, type b) { return (type)((wide)a * (wide)b); }                    \
+  INLINE type sum_##name(type a, type b) { return add_##name(a, b); }                             \
+  INLINE type max_##name(type a, type b) { return a > b ? a : b; }                                \
+  INLINE type abs_##name(type a) { return a < 0 ? sub_##name(0, a) : a; }                         \
+  INLINE type div_##name(type a, type b) { return b == 0 ? 0 : b == -1 ? sub_##name(0, a) : a / b; } \
+  INLINE type rem_##name(type a, type b) { return b == 0 ? a : b == -1 ? 0 : a % b; }             \
+  INLINE type mod_##name(type a, type b) {                                                        \
+    type r = rem_##name(a, b);                                                                    \
+    return b != 0 && r != 0 && (r < 0) != (b < 0) ? r + b : r;                                    \
+  }                                                                                               \
+  INLINE type shr_##name(type a, type b) { return a >> (b < 0 || b >= bits ? bits - 1 : b); }     \
+  INLINE type fma_##name(type a, type b, type c) { return add_##name(mul_##name(a, b), c); }
+INTS(int, u32, i32, 32)
+INTS(i64, u64, i64, 64)
+
+INLINE int sum_bool(int a, int b) { return a | b; }
+INLINE int max_bool(int a, int b) { return a | b; }
+INLINE int mul_bool(int a, int b) { return a & b; }
+
+/* The nearest integer toward zero; beyond the type its end, NaN is 0. */
+#define TO_INT(from, name, type, to, low, high)                                                   \
+  INLINE type name##_to_##to(from x) {                                                            \
+    return x != x ? 0 : x <= (from)low ? (type)low : x >= (from)high ? (type)high : (type)x;      \
+  }
+#define I32_MIN (-2147483647 - 1)
+#define I32_MAX 2147483647
+#define I64_MIN (-9223372036854775807LL - 1)
+#define I64_MAX 9223372036854775807LL
+TO_INT(float, f32, int, i8, -128, 127)
+TO_INT(float, f32, int, u8, 0, 255)
+TO_INT(float, f32, int, i32, I32_MIN, I32_MAX)
+TO_INT(float, f32, i64, i64, I64_MIN, I64_MAX)
+TO_INT(double, f64, int, i8, -128, 127)
+TO_INT(double, f64, int, u8, 0, 255)
+TO_INT(double, f64, int, i32, I32_MIN, I32_MAX)
+TO_INT(double, f64, i64, i64, I64_MIN, I64_MAX)
+
+#define BITS(from, to, from_type, to_type, function)                                              \
+  INLINE to_type bits_##from##_to_##to(from_type x) { return function(x); }
+BITS(f32, i32, float, int, __float_as_int)
+BITS(i32, f32, int, float, __int_as_float)
+BITS(f64, i64, double, i64, __double_as_longlong)
+BITS(i64, f64, i64, double, __longlong_as_double)
+
+/* ---- indices ---- */
+
+INLINE i64 clamp(i64 i, i64 size) { return i < 0 || size < 1 ? 0 : i >= size ? size - 1 : i; }
+template <typename T> INLINE T floor_div(T a, int b) { return a / b - (a % b < 0); }
+template <typename T> INLINE T floor_mod(T a, int b) { return a % b + (a % b < 0 ? b : 0); }
+INLINE int least(int a, int b) { return a < b ? a : b; }
+/* Positions of an axis that each chunk covers, the last perhaps fewer. */
+INLINE int chunk_length(i64 size, i64 chunks) { return (int)((size + chunks - 1) / chunks); }
+
+/* ---- several neighbours at once ---- */
+
+template <int COUNT> struct words { u32 w[COUNT]; };
+
+INLINE words<4> wide_load(const uint4 *p) { const uint4 v = *p; return {v.x, v.y, v.z, v.w}; }
+INLINE words<2> wide_load(const uint2 *p) { const uint2 v = *p; return {v.x, v.y}; }
+INLINE words<1> wide_load(const u32 *p) { return {*p}; }
+INLINE void wide_store(uint4 *p, u32 a, u32 b, u32 c, u32 d) { *p = make_uint4(a, b, c, d); }
+INLINE void wide_store(uint2 *p, u32 a, u32 b) { *p = make_uint2(a, b); }
+INLINE void wide_store(u32 *p, u32 a) { *p = a; }
+INLINE u32 two(u16 a, u16 b) { return (u32)a | (u32)b << 16; }
+INLINE u32 four(int a, int b, int c, int d) {
+  return (u32)(u8)a | (u32)(u8)b << 8 | (u32)(u8)c << 16 | (u32)(u8)d << 24;
+}
+INLINE i64 join(u32 low, u32 high) { return (i64)((u64)low | (u64)high << 32); }
+
+/* ---- threads together ---- */
+
+/* Every thread of each group of LANES neighbours gets the combination over the group. */
+#define ACROSS(type, name, op)                                                                    \
+  template <int LANES> INLINE type across_##op##_##name(type x) {                                 \
+    _Pragma("unroll") for (int step = LANES / 2; step > 0; step /= 2)                             \
+      x = op##_##name(x, __shfl_xor_sync(FULL_WARP, x, step));                                    \
+    return x;                                                                                     \
+  }                                                                                               \
+  template <int THREADS> INLINE type block_##op##_##name(type x) {                                \
+    __shared__ type parts[THREADS / 32];                                                          \
+    x = across_##op##_##name<32>(x);                                                              \
+    __syncthreads();                                                                              \
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;                                       \
+    __syncthreads();                                                                              \
+    x = parts[threadIdx.x % (THREADS / 32)];                                                      \
+    return across_##op##_##name<THREADS / 32>(x);                                                 \
+  }
+#define ALL_ACROSS(type, name) ACROSS(type, name, sum) ACROSS(type, name, max) ACROSS(type, name, mul)
+ALL_ACROSS(float, f32)
+ALL_ACROSS(double, f64)
+ALL_ACROSS(int, i32)
+ALL_ACROSS(i64, i64)
+ALL_ACROSS(int, bool)

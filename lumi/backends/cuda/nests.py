@@ -1,0 +1,262 @@
+"""Nests as loops over points, dealt out to the threads of a block.
+
+A point belongs to one thread, or to a group of neighbours that share its reductions.  A thread may take
+several points at once: neighbours along an axis, to move them together, or rows that share an operand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from lumi.backends.cuda import ctype
+from lumi.backends.cuda.expression import Expressions, chunk
+from lumi.backends.cuda.folds import FoldLoops
+from lumi.backends.cuda.scope import Copy, Opened, Value, Writer, neighbours
+from lumi.backends.cuda.streams import Streams, widest
+from lumi.dtype import DType
+from lumi.llir import spell
+from lumi.llir.kernel import Load, Operand, Store
+from lumi.llir.program import Nest, Root, Write, arguments, dtype_of
+
+WARP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """How points are dealt out: `team` threads share a point; `axis` has `copies` points a thread.
+
+    With `adjacent` these are neighbours that are moved together.
+    """
+
+    team: int = 1
+    axis: str = ""
+    copies: int = 1
+    adjacent: bool = False
+
+
+class Nests:
+    """Writes nests."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.w, self.streams = writer, Streams(writer.program)
+        self.expressions = Expressions(writer, FoldLoops(self.streams).write)
+
+    def write(self, nest: Nest) -> None:
+        """Write a loop over the points of a nest, with its roots inside, between barriers if needed."""
+        order = [a for a in self.w.program.kernel.axes if a in nest.axes and self.w.opened(a) is None]
+        if not order:
+            self._roots(nest.roots, "threadIdx.x == 0")
+            return
+        barrier = any(isinstance(r, Write) for r in nest.roots)
+        if barrier:
+            self.w.line("__syncthreads();")
+        with self.w.block(""):
+            self._points(order, self._dealing(order, nest.roots), nest.roots)
+        if barrier:
+            self.w.line("__syncthreads();")
+
+    # -- dealing
+
+    def _dealing(self, order: Sequence[str], roots: tuple[Root, ...]) -> Dealing:
+        operands = [o for r in roots for o in self._operands(r)]
+        folds = [f for f in self.streams.folds(operands) if set(f.axes) & set(order)]
+        loads = list(self.streams.reads(operands))
+        last = order[-1]
+        if folds:
+            inner = [self.streams.lane_axis(f) for f in folds]
+            along = max(self.streams.score(loads, a) for a in inner)
+            if along >= self.streams.score(loads, last):
+                team = max(self._team(a, loads) for a in inner)
+                return self._rows(order, loads, team)
+        return self._wide(order, roots, loads)
+
+    def _operands(self, root: Root) -> tuple[Operand, ...]:
+        if isinstance(root, Store):
+            return (root.value,)
+        definition = self.w.program.definitions[root.var]
+        return (root.var,) if not isinstance(definition, Load) else arguments(definition)
+
+    def _team(self, axis: str, loads: list[Load]) -> int:
+        """How many threads share a reduction along `axis`: no more than have something to do."""
+        span = self.w.ranges[axis]
+        width = self.streams.width(loads, axis, span.multiple)
+        length = span.bound if span.bound is not None else self.streams.length(axis)
+        turns = max(-(-length // width), 1)
+        return min(WARP, 1 << (turns - 1).bit_length())
+
+    def _rows(self, order: Sequence[str], loads: list[Load], team: int) -> Dealing:
+        """Several points a team along the last axis that some operand lacks."""
+        shared = [a for a in order if self._length(a) > 1 and any(a not in x.axes for x in loads)]
+        if not shared:
+            return Dealing(team)
+        return Dealing(team, shared[-1], min(self.w.blocking.rows, self._length(shared[-1])))
+
+    def _wide(self, order: Sequence[str], roots: tuple[Root, ...], loads: list[Load]) -> Dealing:
+        """Neighbours along the last axis as far as they can be moved together and all threads have some."""
+        axis = order[-1]
+        multiple = self.w.ranges[axis].multiple
+        accesses = [x.access for x in loads] + [r.access for r in roots if isinstance(r, Store)]
+        lines = [a for a in accesses if spell.step(a, axis) == 1]
+        count = max((widest(a, axis, multiple) for a in lines), default=1)
+        points = math.prod(self._length(a) for a in order)
+        while count > 1 and points < count * self.w.blocking.threads:
+            count //= 2
+        return Dealing(1, axis, count, adjacent=True) if count > 1 else Dealing()
+
+    def _length(self, axis: str) -> int:
+        span = self.w.ranges[axis]
+        return span.bound if span.bound is not None else self.streams.length(axis)
+
+    # -- points
+
+    def _points(self, order: Sequence[str], dealing: Dealing, roots: tuple[Root, ...]) -> None:
+        w, threads = self.w, self.w.blocking.threads
+        counts = [self._count(a, dealing.copies if a == dealing.axis else 1) for a in order]
+        known = [int(c) for c in counts if c.isdigit()]
+        total = math.prod(known) if len(known) == len(counts) else None
+        size = str(total) if total is not None else w.declare("int", " * ".join(counts), "points")
+        point, condition = w.fresh("p"), ""
+        if dealing.team == 1:
+            header = f"for (int {point} = threadIdx.x; {point} < {size}; {point} += {threads}) "
+        else:
+            groups = threads // dealing.team
+            first = w.fresh("first")
+            header = f"for (int {first} = 0; {first} < {size}; {first} += {groups}) "
+        opened = {a: self._opened(a, dealing) for a in order}
+        with w.block(header, opened, team=dealing.team):
+            if dealing.team > 1:
+                conditions = [f"threadIdx.x % {dealing.team} == 0"]
+                own = f"{first} + (int)threadIdx.x / {dealing.team}"
+                if total is None or total % groups:
+                    mine = w.declare("int", own, "mine")
+                    own = f"least({mine}, {size} - 1)"
+                    conditions.append(f"{mine} < {size}")
+                w.line(f"const int {point} = {own};")
+                condition = " && ".join(conditions)
+            self._place(order, counts, point, opened, dealing)
+            self._roots(roots, condition, dealing)
+
+    def _count(self, axis: str, copies: int) -> str:
+        """CUDA for the number of steps along an axis."""
+        span = self.w.ranges[axis]
+        if span.length is not None:
+            return str(-(-span.length // copies))
+        length = span.stop if span.start == "0" else f"{span.stop} - {span.start}"
+        text = length if copies == 1 else f"({length} + {copies - 1}) / {copies}"
+        return self.w.declare("int", text, "steps")
+
+    def _opened(self, axis: str, dealing: Dealing) -> Opened:
+        x = self.w.fresh(f"x_{spell.identifier(axis)}_")
+        if axis != dealing.axis or dealing.copies == 1:
+            return Opened(((x, 0),))
+        if dealing.adjacent:
+            return neighbours(x, dealing.copies, dealing.copies)
+        if self._is_whole(axis, dealing.copies):
+            return Opened(tuple((x, k) for k in range(dealing.copies)))
+        return Opened(((x, 0), *((f"{x}_{k}", 0) for k in range(1, dealing.copies))))
+
+    def _is_whole(self, axis: str, copies: int) -> bool:
+        length = self.w.ranges[axis].length
+        return length is not None and length % copies == 0
+
+    def _place(
+        self,
+        order: Sequence[str],
+        counts: Sequence[str],
+        point: str,
+        opened: dict[str, Opened],
+        dealing: Dealing,
+    ) -> None:
+        """The position of a point along each axis; the last axis runs fastest."""
+        w, rest = self.w, point
+        for number in reversed(range(len(order))):
+            axis, count = order[number], counts[number]
+            place = f"{rest} % {count}" if number else rest
+            if number:
+                rest = w.declare("int", f"{rest} / {count}", "rest")
+            copies = dealing.copies if axis == dealing.axis else 1
+            span, x = w.ranges[axis], opened[axis].places[0][0]
+            text = place if copies == 1 else f"({place}) * {copies}"
+            w.line(f"const int {x} = {text if span.start == '0' else f'{span.start} + {text}'};")
+            for k, (name, _) in enumerate(opened[axis].places):
+                if name != x:
+                    w.line(f"const int {name} = least({x} + {k}, {span.stop} - 1);")
+
+    # -- roots
+
+    def _roots(self, roots: tuple[Root, ...], condition: str, dealing: Dealing | None = None) -> None:
+        """Compute every root at the current points, then write them."""
+        values = [self._root_value(r) for r in roots]
+        if dealing is not None and dealing.team > 1 and any(isinstance(r, Write) for r in roots):
+            self.w.line("__syncwarp();")
+        for root, value in zip(roots, values, strict=True):
+            if isinstance(root, Write) and root.var not in self.w.shared:
+                self.w.line(f"{self.w.arrays[root.var][0]} = {value.texts[()]};")
+                continue
+            with ExitStack() as stack:
+                if condition:
+                    stack.enter_context(self.w.block(f"if ({condition}) "))
+                self._write(root, value)
+
+    def _root_value(self, root: Root) -> Value:
+        if isinstance(root, Store):
+            return self.expressions.value(root.value, self._stored_type(root))
+        here = self.w.here.values
+        if root.var not in here:
+            here[root.var] = self.expressions.compute(root.var)
+        return self.expressions.value(root.var, here[root.var].dtype)
+
+    def _stored_type(self, store: Store) -> DType:
+        if isinstance(store.value, str):
+            return dtype_of(self.w.program.definitions[store.value])
+        return store.access.dtype
+
+    def _write(self, root: Root, value: Value) -> None:
+        axes = self.w.unrolled(root.axes)
+        lane = next((a for a in axes if self._is_wide(root, a)), None)
+        for copy in self.w.copies(tuple(a for a in axes if a != lane)):
+            if lane is not None and isinstance(root, Store):
+                self._wide_store(root, value, copy, lane)
+                continue
+            guard = self._guard(axes, copy)
+            with ExitStack() as stack:
+                if guard:
+                    stack.enter_context(self.w.block(f"if ({guard}) "))
+                self._element(root, value, copy)
+
+    def _is_wide(self, root: Root, axis: str) -> bool:
+        return isinstance(root, Store) and self.expressions.is_wide(root.access, axis)
+
+    def _guard(self, axes: tuple[str, ...], copy: Copy) -> str:
+        """CUDA for "this copy is no repetition of the last point of its axis"."""
+        tests = []
+        for axis in axes:
+            opened, number = self.w.opened(axis), copy[axis]
+            assert opened is not None
+            if opened.places[number][0] != opened.places[0][0]:
+                tests.append(f"{opened.places[0][0]} + {number} < {self.w.ranges[axis].stop}")
+        return " && ".join(tests)
+
+    def _wide_store(self, store: Store, value: Value, copy: Copy, lane: str) -> None:
+        opened, dtype = self.w.opened(lane), store.access.dtype
+        assert opened is not None
+        pointer, count = self.expressions.pointer(store.access, {}, copy), chunk(dtype, opened.copies)
+        for first in range(0, opened.copies, count):
+            texts = [
+                ctype.conversion(value.at({**copy, lane: first + n}), value.dtype, dtype)
+                for n in range(count)
+            ]
+            place = f"{pointer} + {first}" if first else pointer
+            self.w.line(ctype.wide_store(place, texts, dtype))
+
+    def _element(self, root: Root, value: Value, copy: Copy) -> None:
+        text = value.at(copy)
+        if isinstance(root, Store):
+            text = ctype.conversion(text, value.dtype, root.access.dtype)
+            pointer = self.expressions.pointer(root.access, {}, copy)
+            self.w.line(ctype.store(pointer, text, root.access.dtype))
+        else:
+            self.w.line(f"*({self.expressions.array_element(root.var, copy)}) = {text};")

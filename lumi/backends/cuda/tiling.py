@@ -1,0 +1,96 @@
+"""How much of the grid a block of threads takes at once.
+
+Results do not depend on the tiles of grid axes, so a template takes what keeps its threads busy: one
+point of the grid when that is much work, else as many as there are threads or teams of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from lumi.backends.cuda.scope import Blocking
+from lumi.backends.cuda.streams import SOME
+from lumi.dim import Extent
+from lumi.llir import spell
+from lumi.llir.kernel import Dot, Kernel, Load, Loop, Reduce, Store, walk
+from lumi.llir.program import is_plain
+
+CELLS = 264
+"""Cells that a grid should have at least, so that every multiprocessor has work to switch to."""
+
+VECTOR = 4
+"""Points that a thread takes at once where nothing is reduced."""
+
+WARP = 32
+
+
+def tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:
+    """The tiles a kernel runs with: its own where values are carried around loops, else as many as fit."""
+    if any(isinstance(s, Loop) and not is_plain(s) for s in walk(kernel.body)):
+        return dict(kernel.tiles) | dict.fromkeys(_chunks(kernel), 1)
+    chosen = {a: t for a, t in kernel.tiles.items() if a not in kernel.grid}
+    target = max(_target(kernel, blocking) // _inner(kernel), 1)
+    free = [a for a in kernel.grid if a not in _chunks(kernel)]
+    target = _balanced(kernel, free, target)
+    for axis in reversed(free):
+        chosen[axis] = min(target, _size(kernel.axes[axis]))
+        target //= chosen[axis]
+    return chosen | {a: 1 for a in kernel.grid if a not in free}
+
+
+def shrunk(kernel: Kernel, chosen: Mapping[str, int]) -> dict[str, int] | None:
+    """Tiles with the largest one halved; None when all are 1."""
+    axis = max(chosen, key=lambda a: (chosen[a], a), default=None)
+    if axis is None or chosen[axis] <= 1:
+        return None
+    return {**chosen, axis: -(-chosen[axis] // 2)}
+
+
+def _chunks(kernel: Kernel) -> set[str]:
+    return {s.chunk for s in walk(kernel.body) if isinstance(s, Loop) and s.chunk is not None}
+
+
+def _target(kernel: Kernel, blocking: Blocking) -> int:
+    """Points that keep the threads of a block busy."""
+    sums = [s for s in walk(kernel.body) if isinstance(s, Reduce | Dot)]
+    if not sums:
+        return blocking.threads * VECTOR
+    loads = [s for s in walk(kernel.body) if isinstance(s, Load)]
+    over = {a for s in sums for a in s.over}
+    if _score(kernel, loads, over) >= _score(kernel, loads, set(kernel.grid[-1:])):
+        return blocking.threads // WARP * blocking.rows
+    return blocking.threads * VECTOR
+
+
+def _score(kernel: Kernel, loads: list[Load], axes: set[str]) -> int:
+    """Elements that lie side by side along one of `axes`."""
+    return sum(
+        math.prod(_size(kernel.axes[a]) for a in load.axes)
+        for load in loads
+        if any(spell.step(load.access, axis) == 1 for axis in axes)
+    )
+
+
+def _inner(kernel: Kernel) -> int:
+    """Points of the largest result for each point of the grid."""
+    return max(
+        (math.prod(_size(kernel.axes[a]) for a in axes if a not in kernel.grid) for axes in _stored(kernel)),
+        default=1,
+    )
+
+
+def _stored(kernel: Kernel) -> Iterator[tuple[str, ...]]:
+    return (s.axes for s in walk(kernel.body) if isinstance(s, Store))
+
+
+def _balanced(kernel: Kernel, free: list[str], target: int) -> int:
+    """A smaller target where the grid would have too few cells."""
+    points = math.prod(_size(kernel.axes[a]) for a in free)
+    while target > 1 and points // target < CELLS:
+        target //= 2
+    return target
+
+
+def _size(extent: Extent) -> int:
+    return max(extent, 1) if isinstance(extent, int) else SOME
