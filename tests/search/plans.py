@@ -103,7 +103,7 @@ def planner_of(work: Workload, sizes: Mapping[str, int] | None = None) -> Planne
 
 def run(graph: KernelGraph, region: Region, buffers: Arrays, dims: Mapping[str, int]) -> Arrays:
     """The buffers after the graph has run; whatever it does not write is NaN, -1 or true."""
-    held = dict(buffers)
+    held = {name: array.copy() for name, array in buffers.items()}
     for store in region.stores:
         access = store.access
         if access.buffer not in held:
