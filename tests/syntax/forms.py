@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from lumi.errors import Source
 from lumi.syntax.form import Float, Form, Int, Keyword, List, Str, Symbol, Vector
 from lumi.syntax.printer import show
 from lumi.syntax.reader import tokens
+
+EXAMPLES = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+"""The same examples in every run; the first loads the grammar, so that there is no deadline."""
 
 _START = "abcxyzABC*+!-_?<>=/%&$|^.éλ…"
 _INSIDE = _START + "0123456789#"

@@ -11,7 +11,7 @@ from lumi.syntax.form import Float, Form, Int, Keyword, List, Str, Symbol, Vecto
 from lumi.syntax.printer import show
 from lumi.syntax.reader import Incomplete, read, read_one
 
-from .forms import forms
+from .forms import EXAMPLES, forms
 
 
 def one(text: str) -> Form:
@@ -24,11 +24,13 @@ def message(text: str) -> LumiError:
     return caught.value
 
 
+@EXAMPLES
 @given(forms)
 def test_a_shown_form_reads_back(form: Form) -> None:
     assert one(show(form)) == form
 
 
+@EXAMPLES
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_shown_float_reads_back_bit_for_bit(value: float) -> None:
     form = one(show(Float(value)))
@@ -36,12 +38,14 @@ def test_a_shown_float_reads_back_bit_for_bit(value: float) -> None:
     assert struct.pack("<d", form.value) == struct.pack("<d", value)
 
 
+@EXAMPLES
 @given(st.lists(forms, max_size=4), st.sampled_from([" ", "\n", "\r\n", "\t ; note\n", " #_(skip [it]) "]))
 def test_forms_read_whatever_lies_between_them(wanted: list[Form], between: str) -> None:
     text = between + between.join(map(show, wanted)) + between
     assert read(Source("test.lumi", text)) == tuple(wanted)
 
 
+@EXAMPLES
 @given(forms)
 def test_every_form_spans_its_own_text(form: Form) -> None:
     source = Source("test.lumi", f"  {show(form)} ; end")
@@ -136,6 +140,7 @@ def test_an_integer_too_long_for_python_is_refused() -> None:
     assert "5000 digits" in message("9" * 5000).message
 
 
+@EXAMPLES
 @given(st.text(alphabet="()[]'`~@#_;:\"\\ \n,{}ab1.-=", max_size=40))
 def test_any_text_reads_or_is_explained_inside_itself(text: str) -> None:
     source = Source("test.lumi", text)
