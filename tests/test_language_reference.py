@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lumi.errors import Source
+from lumi.errors import LumiError, Source
 from lumi.interpreter.library import library
 from lumi.interpreter.module import load
 from lumi.interpreter.registry import CONSTANTS, SPECIAL
 from lumi.interpreter.session import Session
+from lumi.interpreter.trace import trace
 from lumi.repl.prompt import Conversation, answer
 from lumi.syntax.formatter import format_text
 
@@ -42,6 +43,13 @@ def test_the_table_of_the_library_lists_what_each_file_defines() -> None:
     for name in library().own_names():
         defined.setdefault(library().file_of(name) or "", set()).add(name)
     assert listed == defined
+
+
+def test_a_mistake_is_told_as_the_page_shows() -> None:
+    program, message = re.findall(r"```lisp\n([^`]*)```\n\nit says:\n\n```text\n(.*?)```", TEXT, re.DOTALL)[0]
+    with pytest.raises(LumiError) as caught:
+        trace(load(Source("language.md", program)))
+    assert caught.value.render() + "\n" == message
 
 
 def test_the_prompt_prints_what_the_page_shows() -> None:
