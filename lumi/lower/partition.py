@@ -1,11 +1,11 @@
 """Splits a graph into parts, one a region, by the scopes its nodes were made in.
 
-The scope directly under the model names the part.  A value made by the model itself joins the part it
-reads from.  A scope that is left and entered again, or that would read and overwrite a state, makes
-several parts.
+The scope directly under the model's names the part.  A scope that is left and entered again, or that
+would read and overwrite a state, makes several parts.
 
-Equal parts share everything that is found later, so a part stays by itself when sharing pays; the others
-join their neighbours, because values can only be fused inside a region.
+Values can only be fused inside a region, so small neighbours are joined, but not at the price of sharing:
+equal parts share everything that is found later.  A kind of part that is worth sharing is only joined
+with what stands beside each of its kind.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from lumi.hlir.graph import Graph, Node
 from lumi.hlir.op import Input, Param, State
@@ -20,10 +21,13 @@ from lumi.lower.order import Order, Task, buffer_name, results
 from lumi.lower.part import Part, Root, Rooted, collect
 
 WORTH_SHARING = 48
-"""Tasks that equal parts must save together, for each of them to stay a region of its own."""
+"""Tasks that the parts of one kind must save together for their sharing to count."""
 
-JOINED = 96
+SMALL = 64
 """Tasks up to which neighbours are joined."""
+
+LAYER = 128
+"""Tasks up to which they are joined when the result is shared, so that it is searched only once."""
 
 
 @dataclass(slots=True)
@@ -32,6 +36,10 @@ class Draft:
 
     scope: str
     tasks: list[Task] = field(default_factory=list)
+
+    def with_next(self, other: Draft) -> Draft:
+        """This draft and the next one as one, named by the scope they share if there is one."""
+        return Draft(_shared_scope([self.scope, other.scope]) or self.scope, self.tasks + other.tasks)
 
 
 class Partition:
@@ -48,7 +56,7 @@ class Partition:
         self._kinds: dict[tuple[object, ...], int] = {}
         self._drafts = _drafts(found)
         self.parts = self._make()
-        if self._join():
+        while self._join():
             self.parts = self._make()
 
     def halve(self, number: int) -> bool:
@@ -68,28 +76,41 @@ class Partition:
         return [(part, self._kinds.setdefault(part.fingerprint(), len(self._kinds))) for part in parts]
 
     def _join(self) -> bool:
-        """Join neighbours; whether there were any."""
-        count = Counter(kind for _, kind in self.parts)
+        """Join pairs of neighbours; whether there were any."""
+        kinds = [kind for _, kind in self.parts]
+        count = Counter(kinds)
+        near = [self._joinable(a, b) for a, b in pairwise(self._drafts)]
+        pairs = Counter(pair for pair, fits in zip(pairwise(kinds), near, strict=True) if fits)
+        worth = {
+            kind: (count[kind] - 1) * len(draft.tasks) >= WORTH_SHARING
+            for kind, draft in zip(kinds, self._drafts, strict=True)
+        }
+
+        def together(k: int) -> bool:
+            a, b = kinds[k : k + 2]
+            most = LAYER if worth[a] or worth[b] else SMALL
+            fits = len(self._drafts[k].tasks) + len(self._drafts[k + 1].tasks) <= most
+            return near[k] and fits and all(not worth[x] or pairs[a, b] == count[x] for x in (a, b))
+
         joined: list[Draft] = []
-        can_grow = False
-        for draft, (_, kind) in zip(self._drafts, self.parts, strict=True):
-            stays = (count[kind] - 1) * len(draft.tasks) >= WORTH_SHARING
-            if can_grow and not stays and self._joinable(joined[-1], draft):
-                joined[-1].tasks += draft.tasks
-                joined[-1].scope = _shared_scope([joined[-1].scope, draft.scope]) or joined[-1].scope
-            else:
-                joined.append(draft)
-            can_grow = not stays
+        k = 0
+        while k < len(kinds):
+            draft = self._drafts[k]
+            if k + 1 < len(kinds) and together(k):
+                k += 1
+                draft = draft.with_next(self._drafts[k])
+            joined.append(draft)
+            k += 1
         changed = len(joined) < len(self._drafts)
         self._drafts = joined
         return changed
 
     def _joinable(self, a: Draft, b: Draft) -> bool:
-        """Whether `b` reads from `a`, needs nothing to be over in it, and both are small."""
+        """Whether `b` reads from `a` and needs nothing to be over in it."""
         inside = set(a.tasks)
         reads = any(s in inside for t in b.tasks for s in self._order.reads[t])
         waits = any(s in inside for t in b.tasks for s in self._order.before.get(t, ()))
-        return reads and not waits and len(a.tasks) + len(b.tasks) <= JOINED
+        return reads and not waits
 
     def _part(self, number: int, draft: Draft, home: dict[Task, int]) -> Part:
         roots = tuple(Root(t.node, kind) for t in draft.tasks if (kind := self._rooted(t, home)))
@@ -126,8 +147,7 @@ def _drafts(found: Order) -> list[Draft]:
         reads = max((home[s] for s in found.reads[task]), default=-1)
         after = max((home[s] + 1 for s in found.before.get(task, ())), default=0)
         scope = _under(task.node.scope, model)
-        joins_source = scope == model and reads >= 0
-        place = reads if joins_source else latest.get(scope, -1)
+        place = latest.get(scope, -1)
         if place < max(reads, after, 0):
             place = latest[scope] = len(drafts)
             drafts.append(Draft(scope))

@@ -26,7 +26,8 @@ def rand(*shape: int) -> np.ndarray:
 @pytest.fixture
 def unjoined(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every scope stays a region of its own."""
-    monkeypatch.setattr(partition, "JOINED", 0)
+    monkeypatch.setattr(partition, "SMALL", 0)
+    monkeypatch.setattr(partition, "LAYER", 0)
 
 
 def run(graph: Graph) -> list[Region]:
@@ -36,7 +37,7 @@ def run(graph: Graph) -> list[Region]:
 
 
 @pytest.mark.usefixtures("unjoined")
-def test_scopes_make_regions_and_the_model_joins_what_it_reads() -> None:
+def test_scopes_directly_under_the_model_make_regions() -> None:
     b = Spell()
     x = b.input("x", F32, (3, 4))
     with b.scope("model"):
@@ -45,7 +46,7 @@ def test_scopes_make_regions_and_the_model_joins_what_it_reads() -> None:
         y = b.silu(y)
         with b.scope("down"):
             y = b.linear(y, "down", 4)
-    assert [r.scope for r in run(b.result(y))] == ["model/up", "model/down"]
+    assert [r.scope for r in run(b.result(y))] == ["model/up", "model", "model/down"]
 
 
 @pytest.mark.usefixtures("unjoined")
@@ -105,9 +106,19 @@ def test_independent_neighbours_are_not_joined() -> None:
         x = b.exp2(b.input("x", F32, (3,)))
     with b.scope("b"):
         y = b.exp2(b.input("y", F32, (5,)))
-    with b.scope("c"):
-        z = b.add(b.sum(x, 0), b.sum(y, 0))
-    assert [r.scope for r in run(b.result(z))] == ["a", "b"]
+    assert [r.scope for r in run(b.result(x, y))] == ["a", "b"]
+
+
+def test_projections_are_joined_with_the_attention_that_reads_them() -> None:
+    b = Spell()
+    x = b.input("x", F32, (5, 4))
+    parts = []
+    for name in "qkv":
+        with b.scope(name):
+            parts.append(b.linear(x, name, 4))
+    q, k, v = parts
+    y = b.einsum(b.softmax(b.einsum(q, "id", k, "jd", "ij"), 1), "ij", v, "jd", "id")
+    assert len(run(b.result(y))) == 1
 
 
 def layer(b: Spell, x: Node, name: str) -> Node:
@@ -123,6 +134,42 @@ def test_many_equal_layers_stay_apart_and_are_shared() -> None:
         x = layer(b, x, f"layers.{number}")
     regions = run(b.result(x))
     assert len(regions) == 8
+    assert len({r.key for r in regions}) == 1
+
+
+def test_layers_are_joined_with_what_follows_each_of_them() -> None:
+    b = Spell()
+    x = b.input("x", F32, (3, 4))
+    for number in range(8):
+        x = b.exp2(layer(b, x, f"layers.{number}"))
+    with b.scope("head"):
+        x = b.linear(x, "head", 5)
+    regions = run(b.result(x))
+    assert len(regions) == 9
+    assert len({r.key for r in regions[:8]}) == 1
+
+
+def test_layers_are_not_joined_with_what_follows_the_last() -> None:
+    b = Spell()
+    x = b.input("x", F32, (3, 4))
+    for number in range(8):
+        x = layer(b, x, f"layers.{number}")
+    regions = run(b.result(b.linear(b.rms(x), "head", 5)))
+    assert len(regions) == 9
+    assert len({r.key for r in regions}) == 2
+
+
+def test_pieces_of_repeated_layers_are_joined_alike() -> None:
+    b = Spell()
+    x = b.input("x", F32, (3, 4))
+    for number in range(12):
+        with b.scope(f"{number}.norm"):
+            y = b.rms(x)
+        with b.scope(f"{number}.mlp"):
+            y = b.linear(b.silu(b.linear(y, f"{number}.up", 8)), f"{number}.down", 4)
+        x = b.add(x, y)
+    regions = run(b.result(x))
+    assert len(regions) == 12
     assert len({r.key for r in regions}) == 1
 
 
