@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lumi.cli.progress import Display
+from lumi.compiler import Progress, Stage
 from lumi.plan.file import load
 from lumi.search import explain
 from tests.cli.conftest import Lumi
@@ -37,7 +38,17 @@ def test_a_terminal_sees_every_stage(
     assert said.json["plan"]
     for stage in ("forms", "hlir", "fields", "egraph", "kernels", "plan"):
         assert stage in terminal.getvalue()
-    assert "compared" in terminal.getvalue()
+
+
+def test_a_terminal_sees_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = to_terminal(monkeypatch)
+    with pytest.raises(KeyboardInterrupt), Display() as display:
+        display.stage(Progress(Stage.KERNELS, 2, 5, "head"))
+        refusals = {"does not fit": 3, "illegal plan": 1}
+        display.search(explain.Progress("head", "climb", 1.5e-3, 4, 120, 7, 0, refusals))
+        raise KeyboardInterrupt
+    assert "2/5" in terminal.getvalue()
+    assert "head climb: 1.5 ms, 4 kernels; 120 compared, 7 measured, 4 refused" in terminal.getvalue()
 
 
 def test_without_rich_nothing_is_shown(
