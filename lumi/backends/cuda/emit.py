@@ -131,7 +131,7 @@ class _Function:
             else:
                 text = span.stop if tile == 1 else f"({span.stop} + {tile - 1}) / {tile}"
                 counts[axis] = w.declare("int", text, "cells")
-        total = " * ".join(counts.values()) or "1"
+        total = " * ".join(c for c in counts.values() if c != "1") or "1"
         with w.block(f"for (int cell = blockIdx.x; cell < {total}; cell += gridDim.x) "):
             self._open_grid(counts)
             with ExitStack() as memory:
@@ -140,11 +140,13 @@ class _Function:
     def _open_grid(self, counts: Mapping[str, str]) -> None:
         """Find the cell's place along each axis of the grid; the last axis runs fastest."""
         w, rest = self.w, "cell"
+        long = [a for a in self.kernel.grid if counts[a] != "1"]
         for axis in reversed(self.kernel.grid):
-            first = axis == self.kernel.grid[0]
-            place = rest if first else f"{rest} % {counts[axis]}"
+            first = axis in long[:1] or axis not in long
+            place = rest if first else f"({rest} % {counts[axis]})"
+            place = place if axis in long else "0"
             tile = self.program.tiles.get(axis, 1)
-            text = place if tile == 1 else f"({place}) * {tile}"
+            text = place if tile == 1 or axis not in long else f"{place} * {tile}"
             start = w.declare("int", text, f"x_{spell.identifier(axis)}_")
             if not first:
                 rest = w.declare("int", f"{rest} / {counts[axis]}", "rest")
@@ -170,9 +172,10 @@ class _Function:
 
     def _tile_loop(self, item: TileLoop, memory: ExitStack) -> None:
         w, carries = self.w, item.loop.carries
+        w.barrier()
         for carry in carries:
             self._carry(carry, memory)
-        w.line("__syncthreads();")
+        w.barrier()
         with tiles(w, item.loop, level=True), ExitStack() as inner:
             self._items(item.items, inner)
             for carry in carries:
@@ -201,9 +204,9 @@ class _Function:
         """Make the next value of a carry the previous one."""
         previous, following = self.w.arrays[carry.previous][0], self.w.arrays[carry.next][0]
         if previous != following:
-            self.w.line("__syncthreads();")
+            self.w.barrier()
             self._each(carry, lambda place: f"{previous}{place} = {following}{place};")
-            self.w.line("__syncthreads();")
+            self.w.barrier()
 
     def _each(self, carry: Carry, statement: Callable[[str], str]) -> None:
         """A statement for each element of a carry, or for the one that every thread holds."""

@@ -87,7 +87,8 @@ class FoldLoops:
         width = self.streams.width(self.streams.reads(terms), axis, span.multiple)
         first = _position(span.start, lane(w, team), width)
         # One header, so that accumulators declared before the loop do not part the lines.
-        header = f"#pragma unroll {w.blocking.unroll}\nfor (int {x} = {first}; {x} < {span.stop}; {x} += {team * width}) "
+        header = f"for (int {x} = {first}; {x} < {span.stop}; {x} += {team * width}) "
+        header = f"#pragma unroll {w.blocking.unroll}\n{header}"
         opened = single(x) if width == 1 else neighbours(x, width, width)
         with w.block(header, {axis: opened}, team=1):
             expressions = Expressions(w, self.write)

@@ -35,14 +35,18 @@ def loop_range(w: Writer, loop: Loop, axis: str) -> Range:
     span = whole(w.program.kernel.axes[axis])
     if loop.chunk is None:
         return span
-    tile = w.program.tiles.get(axis, 1)
-    chunks = spell.extent(w.program.kernel.axes[loop.chunk])
+    extent, count = w.program.kernel.axes[axis], w.program.kernel.axes[loop.chunk]
     opened = w.opened(loop.chunk)
     assert opened is not None, f"chunk axis {loop.chunk} is not open"
-    share = w.declare("int", f"chunk_length({span.stop}, {chunks}, {tile})", "share")
+    if isinstance(extent, int) and isinstance(count, int):
+        length = -(-extent // max(count, 1))
+        share, multiple = str(length), math.gcd(length, extent)
+    else:
+        share = w.declare("int", f"chunk_length({span.stop}, {spell.extent(count)})", "share")
+        multiple = 1
     start = w.declare("int", f"least({span.stop}, {opened.places[0][0]} * {share})", "start")
     stop = w.declare("int", f"least({span.stop}, {start} + {share})", "stop")
-    return Range(start, stop, multiple=math.gcd(tile, span.multiple))
+    return Range(start, stop, multiple=max(multiple, 1))
 
 
 def tile_range(w: Writer, axis: str, start: str, span: Range) -> Range:

@@ -18,8 +18,8 @@ from lumi.backends.cuda.scope import Copy, Opened, Value, Writer, neighbours
 from lumi.backends.cuda.streams import Streams, widest
 from lumi.dtype import DType
 from lumi.llir import spell
-from lumi.llir.kernel import Load, Operand, Store
-from lumi.llir.program import Nest, Root, Write, arguments, dtype_of
+from lumi.llir.kernel import Load, Store
+from lumi.llir.program import Nest, Root, Write, dtype_of
 
 WARP = 32
 
@@ -52,16 +52,16 @@ class Nests:
             return
         barrier = any(isinstance(r, Write) for r in nest.roots)
         if barrier:
-            self.w.line("__syncthreads();")
+            self.w.barrier()
         with self.w.block(""):
             self._points(order, self._dealing(order, nest.roots), nest.roots)
         if barrier:
-            self.w.line("__syncthreads();")
+            self.w.barrier()
 
     # -- dealing
 
     def _dealing(self, order: Sequence[str], roots: tuple[Root, ...]) -> Dealing:
-        operands = [o for r in roots for o in self._operands(r)]
+        operands = [r.value if isinstance(r, Store) else r.var for r in roots]
         folds = [f for f in self.streams.folds(operands) if set(f.axes) & set(order)]
         loads = list(self.streams.reads(operands))
         last = order[-1]
@@ -72,12 +72,6 @@ class Nests:
                 team = max(self._team(a, loads) for a in inner)
                 return self._rows(order, loads, team)
         return self._wide(order, roots, loads)
-
-    def _operands(self, root: Root) -> tuple[Operand, ...]:
-        if isinstance(root, Store):
-            return (root.value,)
-        definition = self.w.program.definitions[root.var]
-        return (root.var,) if not isinstance(definition, Load) else arguments(definition)
 
     def _team(self, axis: str, loads: list[Load]) -> int:
         """How many threads share a reduction along `axis`: no more than have something to do."""

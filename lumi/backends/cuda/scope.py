@@ -15,6 +15,8 @@ from typing import TypeAlias
 from lumi.dtype import DType
 from lumi.llir.program import Program, axes_of
 
+_BARRIER = "__syncthreads();"
+
 CELL = 1
 """The number of the scope of a cell; the function's own is 0."""
 
@@ -131,6 +133,11 @@ class Writer:
         """Add a line to the innermost scope."""
         self.here.lines.append(text)
 
+    def barrier(self) -> None:
+        """Let all threads of the block wait for each other, unless they just did."""
+        if not self.here.lines or self.here.lines[-1] != _BARRIER:
+            self.line(_BARRIER)
+
     def declare(self, kind: str, text: str, stem: str = "v") -> str:
         """A new constant in the innermost scope; its name."""
         name = self.fresh(stem)
@@ -178,7 +185,8 @@ class Writer:
         self.scopes = [*self.scopes, scope]
         yield scope
         self.scopes = self.scopes[:-1]
-        self.here.lines += [f"{header}{{", *(f"  {line}" for line in scope.lines), "}"]
+        *before, last = header.split("\n")
+        self.here.lines += [*before, f"{last}{{", *(f"  {line}" for line in scope.lines), "}"]
 
     def unrolled(self, axes: tuple[str, ...]) -> tuple[str, ...]:
         """Those of `axes` that are open with more than one copy."""

@@ -35,9 +35,10 @@ class Streams:
         return math.prod(self.length(a) for a in axes)
 
     def reads(self, operands: Iterable[Operand]) -> Iterator[Load]:
-        """Every load that values are made of, each once; what lies in arrays is no load."""
+        """Every load that values are made of, each once; other values in arrays are no loads."""
         seen: set[str] = set()
         todo = [o for o in operands if isinstance(o, str)]
+        roots = set(todo)
         while todo:
             var = todo.pop()
             if var in seen:
@@ -46,7 +47,7 @@ class Streams:
             definition = self.program.definitions[var]
             if isinstance(definition, Load):
                 yield definition
-            if var not in self.program.arrays:
+            if var in roots or var not in self.program.arrays:
                 todo += arguments(definition)
 
     def score(self, loads: Iterable[Load], axis: str) -> int:
@@ -54,19 +55,20 @@ class Streams:
         return sum(self.size(load.axes) for load in loads if spell.step(load.access, axis) == 1)
 
     def folds(self, operands: Iterable[Operand]) -> list[Fold]:
-        """The reductions that values are made of, but for those inside others and in arrays."""
+        """The reductions that values are made of, but for those inside others and other arrays."""
         found: list[Fold] = []
         seen: set[str] = set()
         todo = [o for o in operands if isinstance(o, str)]
+        roots = set(todo)
         while todo:
             var = todo.pop()
             if var in seen:
                 continue
             seen.add(var)
             definition = self.program.definitions[var]
-            if isinstance(definition, Fold):
+            if isinstance(definition, Fold) and (var in roots or var not in self.program.arrays):
                 found.append(definition)
-            elif var not in self.program.arrays:
+            elif var in roots or var not in self.program.arrays:
                 todo += arguments(definition)
         return found
 
