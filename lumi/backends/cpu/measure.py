@@ -8,20 +8,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lumi.backends.cpu.bench import Bench, Layout
-from lumi.backends.cpu.child import Worker, WorkerError
 from lumi.backends.cpu.compile import compile_libraries, compile_library
 from lumi.backends.cpu.emit import driver_source, emit, source
 from lumi.backends.cpu.schedule import BLAS, available
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.kernel import KernelGraph, Step, buffers, dims
+from lumi.search.child import Worker, WorkerError
+from lumi.search.data import Bench, Layout
 from lumi.search.protocol import Failure, Reason, Timing
 
 SECONDS = 0.15
 """Seconds of timed runs of one graph, and how many runs at most."""
 
 RUNS = 40
+
+COLD = 4 << 20, 96 << 20
+"""A region that touches more bytes than the first is timed on copies of its buffers that together exceed
+the second, so that weights come from memory, as they do in a model with many layers."""
 
 MEMORY_SHARE = 0.5
 """Share of the machine's memory that buffers of one candidate may take."""
@@ -43,7 +47,8 @@ class Measurer:
         bench = self._bench
         if bench is None or not bench.fits(region, values):
             bench = self._bench = Bench(region, values)
-        layout = bench.layout(graph)
+        copies = 1 if bench.size < COLD[0] else max(1, -(-COLD[1] // bench.size))
+        layout = bench.layout(graph, copies)
         if layout.size > MEMORY_SHARE * _memory():
             return Failure(Reason.MEMORY, f"buffers of {layout.size / 2**30:.1f} GiB")
         job = _job(steps, libraries, layout, values)
@@ -75,7 +80,7 @@ class Measurer:
 
     def _started(self, size: int) -> Worker:
         if self._worker is None:
-            self._worker = Worker()
+            self._worker = Worker("lumi.backends.cpu.worker")
         self._worker.hold(size)
         return self._worker
 

@@ -7,18 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lumi import dim
-from lumi.backends.cpu.child import SharedMemory
 from lumi.dtype import DType
 from lumi.field.evaluate import evaluate
 from lumi.field.region import Region
 from lumi.llir.arithmetic import Array
 from lumi.llir.kernel import KernelGraph
 from lumi.plan.plan import ALIGNMENT
+from lumi.search.child import SharedMemory
 from lumi.search.samples import depends_on_rounding, mismatch, samples, tolerance, wide
-
-COLD = 4 << 20, 96 << 20
-"""A region that touches more bytes than the first is timed on copies of its buffers that together exceed
-the second, so that weights come from memory, as they do in a model with many layers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +56,13 @@ class Bench:
         """Whether it is the data of that region at those dims."""
         return region.key == self.region.key and values == self.values
 
-    def layout(self, graph: KernelGraph) -> Layout:
-        """Places for the region's buffers, then for the graph's temporaries."""
-        total = sum(a.nbytes for a in self.given.values())
-        number = 1 if total < COLD[0] else max(1, -(-COLD[1] // total))
+    @property
+    def size(self) -> int:
+        """Bytes of the region's buffers."""
+        return sum(a.nbytes for a in self.given.values())
+
+    def layout(self, graph: KernelGraph, number: int = 1) -> Layout:
+        """Places for `number` copies of the region's buffers, then for the graph's temporaries."""
         place, copies = 0, []
         for _ in range(number):
             offsets = {}

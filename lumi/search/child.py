@@ -71,11 +71,15 @@ def _shared_folder() -> str | None:
 
 
 class Worker:
-    """The child process and the memory it shares."""
+    """A child process that runs a module of a backend, and the memory it shares.
 
-    def __init__(self) -> None:
+    The module is told the shared file as its argument; each line of its standard input is a JSON job,
+    each line of its standard output the result.
+    """
+
+    def __init__(self, module: str) -> None:
         self.memory = SharedMemory()
-        words = [sys.executable, "-m", "lumi.backends.cpu.worker", self.memory.path]
+        words = [sys.executable, "-m", module, self.memory.path]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def hold(self, size: int) -> None:
