@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import cast
 
 from lumi.backends.cpu.backend import CpuBackend
+from lumi.backends.cuda.backend import CudaBackend
 from lumi.bufferize import surface
 from lumi.bufferize.bufferize import KernelTable, bufferize
 from lumi.bufferize.call import Instance
@@ -267,10 +268,15 @@ def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
     return {"regions": stories}
 
 
-def _backend(target: str) -> CpuBackend:
-    if target != "cpu":
-        raise LumiError("device error", f"Lumi does not compile for {target!r}", hint="targets: cpu")
-    return CpuBackend()
+def _backend(target: str) -> CpuBackend | CudaBackend:
+    if target not in _BACKENDS:
+        known = ", ".join(_BACKENDS)
+        raise LumiError("device error", f"Lumi does not compile for {target!r}", hint=f"targets: {known}")
+    return _BACKENDS[target]()
+
+
+_BACKENDS: dict[str, type[CpuBackend] | type[CudaBackend]] = {"cpu": CpuBackend, "cuda": CudaBackend}
+"""The backend of each target."""
 
 
 @contextmanager

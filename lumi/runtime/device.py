@@ -18,7 +18,7 @@ from lumi.plan.plan import Plan
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 """A host array; bf16 elements are held as uint16."""
 
-_BACKENDS = {"cpu": "lumi.backends.cpu.device"}
+_BACKENDS = {"cpu": "lumi.backends.cpu.device", "cuda": "lumi.backends.cuda.device"}
 """The module of each target; it has `open_device() -> Device`.  A plan chooses among these names only."""
 
 

@@ -1,0 +1,68 @@
+"""An NVIDIA GPU's share of the search: schedules, estimates, measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lumi.backends.cuda import compile as nvrtc
+from lumi.backends.cuda import emit as code
+from lumi.backends.cuda import schedule
+from lumi.backends.cuda.gpu import open_gpu
+from lumi.backends.cuda.measure import Measurer
+from lumi.errors import LumiError
+from lumi.field.region import Region
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
+from lumi.search.model import Machine, estimate
+from lumi.search.protocol import Cost, Failure, Timing
+
+MACHINE = Machine(
+    units=132,
+    bandwidth=4.2e12,
+    cache_bandwidth=8e12,
+    dot_rate=8e12,
+    element_rate=20e12,
+    launch=2e-6,
+    tile_memory=96 << 10,
+    cache=50 << 20,
+)
+"""What the analytic model knows of the GPU: an H200, in figures that do not depend on the moment.
+
+`dot_rate` is that of contractions on the CUDA cores as the templates write them.
+"""
+
+
+class CudaBackend:
+    """What `lumi.search` asks of the GPU."""
+
+    def __init__(self) -> None:
+        self._measurer = Measurer()
+
+    @property
+    def name(self) -> str:
+        """The GPU, its driver and the compiler; without a GPU what plans are made for."""
+        compiler = ".".join(map(str, nvrtc.version()))
+        try:
+            gpu = open_gpu()
+        except LumiError:
+            return f"no GPU, NVRTC {compiler}"
+        return f"{gpu.name} ({gpu.arch}), driver {gpu.driver_version}, NVRTC {compiler}"
+
+    def emit(self, step: Step, name: str) -> str:
+        """The CUDA function of a step, for reading."""
+        return code.emit(step, name).text
+
+    def default(self, kernel: Kernel) -> Step:
+        """A kernel under the schedule that works for every kernel."""
+        return Step(kernel, schedule.DEFAULT)
+
+    def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
+        """Every schedule of a kernel, the one that always works first."""
+        return schedule.schedules(kernel)
+
+    def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """The analytic estimate of one run."""
+        return estimate(kernel, dims, MACHINE)
+
+    def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
+        """Compile and run a graph on seeded random data; its times, if its results are right."""
+        return self._measurer.measure(region, graph, dims, open_gpu().arch)
