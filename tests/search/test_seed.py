@@ -1,0 +1,65 @@
+"""Seeds: distinct, coherent, and between them able to reach the known plans."""
+
+from __future__ import annotations
+
+import pytest
+
+from lumi.search.draft import InfeasibleError
+from lumi.search.planner import Planner
+from lumi.search.seed import CUTS, Greedy, Seed, Weights, families, seeds
+from lumi.search.space import Genome
+from tests.search.plans import loops, planner_of
+from tests.workloads import WORKLOADS
+
+
+def made(planner: Planner, *cuts: str) -> list[Seed]:
+    axes = planner.space.region.axes.mask([a for a, _ in planner.settings.splits])
+    return list(seeds(planner.space, planner.dag, planner.aliases, axes, cuts or list(CUTS)))
+
+
+def test_families_cover_every_style_once() -> None:
+    assert len(set(families(True))) == 8 and len(set(families(False))) == 4
+
+
+def test_seeds_are_distinct() -> None:
+    found = made(planner_of(WORKLOADS["decode"]))
+    assert len({(tuple(sorted(s.genome.choice.items())), s.genome.cuts) for s in found}) == len(found) > 4
+
+
+def test_seed_without_cuts_is_the_online_loop() -> None:
+    planner = planner_of(WORKLOADS["attention_causal"])
+    first = made(planner, "none")[0]
+    (piece,) = planner.assemble(planner.draft(first.genome)).pieces
+    (loop,) = loops(piece.kernel)
+    assert len(loop.carries) == 3 and loop.guards
+
+
+def test_penalty_for_a_second_pass_avoids_it() -> None:
+    planner = planner_of(WORKLOADS["softmax_entropy"])
+    greedy = Greedy(planner.space, 0)
+    passes = []
+    for repass in (300, 0):
+        choice = greedy.choose(Weights(repass, 0, 0, 0))
+        plan = planner.assemble(planner.draft(Genome(choice, frozenset())))
+        passes.append(sum(len(loops(p.kernel)) for p in plan.pieces))
+    assert passes[0] == 1 < passes[1]
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_some_seed_of_every_workload_is_a_plan(name: str) -> None:
+    planner = planner_of(WORKLOADS[name])
+    plans = 0
+    for seed in made(planner):
+        try:
+            plans += len(planner.assemble(planner.draft(seed.genome)).pieces) > 0
+        except InfeasibleError:
+            continue
+    assert plans > 0
+
+
+def test_cut_families_store_what_their_names_say() -> None:
+    planner = planner_of(WORKLOADS["decode"])
+    space = planner.space
+    by_cut = {s.cut: s.genome.cuts - set(space.readable) for s in made(planner)}
+    assert by_cut["none"] == frozenset() and by_cut["chunks"]
+    assert by_cut["contractions"] <= by_cut["reductions"] <= by_cut["everything"]
