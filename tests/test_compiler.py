@@ -251,6 +251,35 @@ def test_a_shifted_state_replays_ten_times() -> None:
         pair.call({"x": np.arange(3 * k, 3 * k + 3, dtype=np.float32)}, {})
 
 
+FIT = """
+(defmodel fit [(x f32 [4 3]) (y f32 [4])]
+  "One step of least squares, and the weights before it."
+  (let [w    (param "w" [3])
+        held w
+        e    (- (reduce-sum (* x w) :axis 1) y)
+        g    (reduce-sum (* x (expand-dims e 1)) :axis 0)]
+    (set! w (- w (* 0.1 g)))
+    (outputs :loss (reduce-sum (* e e)) :before held :after w)))
+"""
+
+
+def test_a_param_that_a_model_changes_begins_with_its_weights() -> None:
+    plan = plan_of(written(FIT))
+    start = np.array([1, -2, 3], np.float32)
+    session = Session(plan, {"w": start})
+    generator, w = np.random.default_rng(0), start.astype(np.float64)
+    x = generator.standard_normal((4, 3)).astype(np.float32)
+    y = generator.standard_normal(4).astype(np.float32)
+    for _ in range(5):
+        found = session(x=x, y=y)
+        np.testing.assert_allclose(found["before"], w, rtol=0, atol=1e-5)
+        w -= 0.1 * x.T @ (x @ w - y)
+        np.testing.assert_allclose(found["after"], w, rtol=0, atol=1e-5)
+    np.testing.assert_array_equal(start, [1, -2, 3])
+    session.reset()
+    np.testing.assert_array_equal(session(x=x, y=y)["before"], start)
+
+
 def test_an_output_that_is_the_input_is_a_copy() -> None:
     plan = plan_of(written('(defmodel same [(x f32 [4])] "x." (outputs :x (+ x 0) :twice (* x 2)))'))
     x = np.arange(4, dtype=np.float32)

@@ -64,9 +64,10 @@ def call(step: Step, names: Mapping[str, str], scope: str) -> Call:
 class Interface:
     """What the graph of a variant exchanges with its surroundings.
 
-    `leaves` are its inputs, params and states.  `outputs` maps an output to the value it is; `updates`
-    maps a state to the value that it holds after the call, itself when kernels write it in place.
-    `before` holds the outputs that are the value of a state before the call changes it.
+    `leaves` are its inputs, params and states; a param that the call changes counts as a state.
+    `outputs` maps an output to the value it is; `updates` maps a state to the value that it holds after
+    the call, itself when kernels write it in place.  `before` holds the outputs that are the value of a
+    state before the call changes it.
     """
 
     leaves: Mapping[str, Value]
@@ -83,7 +84,7 @@ def interface(graph: Graph) -> Interface:
             case Input(name):
                 role = Role.INPUT
             case Param(name):
-                role = Role.PARAM
+                role = Role.STATE if name in graph.updates else Role.PARAM
             case State(name):
                 role = Role.STATE
             case _:
@@ -100,7 +101,7 @@ def interface(graph: Graph) -> Interface:
     before = {
         name: node.op.key
         for name, node in graph.outputs.items()
-        if isinstance(node.op, State) and graph.updates.get(node.op.key, node) is not node
+        if isinstance(node.op, State | Param) and graph.updates.get(node.op.key, node) is not node
     }
     return Interface(leaves, found.outputs, found.updates, before)
 

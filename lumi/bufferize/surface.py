@@ -19,8 +19,12 @@ def inputs(graph: Graph) -> tuple[Signature, ...]:
 
 
 def states(graph: Graph) -> tuple[Signature, ...]:
-    """The states of a graph."""
-    return tuple(Signature(n.op.key, n.dtype, n.shape) for n in graph.nodes if isinstance(n.op, State))
+    """The states of a graph, and the params that a call changes."""
+    return tuple(
+        Signature(n.op.key, n.dtype, n.shape)
+        for n in graph.nodes
+        if isinstance(n.op, State) or (isinstance(n.op, Param) and n.op.key in graph.updates)
+    )
 
 
 def outputs(graph: Graph) -> tuple[Signature, ...]:

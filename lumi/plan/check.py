@@ -80,7 +80,12 @@ def _check_names(plan: Plan) -> None:
     _distinct("inputs and dims", callers)
     _distinct("outputs", [s.name for s in plan.outputs])
     _distinct("kernels", [k.name for k in plan.kernels])
-    _distinct("params and states", [b.param for b in plan.bindings] + [s.name for s in plan.states])
+    _distinct("params", [b.param for b in plan.bindings])
+    _distinct("states", [s.name for s in plan.states])
+    contents = {b.param: (b.dtype, b.shape) for b in plan.bindings}
+    for s in plan.states:
+        if contents.get(s.name, (s.dtype, s.shape)) != (s.dtype, s.shape):
+            raise plan_error(f"state {s.name} begins as a param of another type")
     for name, r in plan.dims.items():
         if name != r.name or not 0 <= r.low <= r.high:
             raise plan_error(f"dim {name} has the range {r.low} … {r.high}")

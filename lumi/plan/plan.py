@@ -116,7 +116,8 @@ class Binding:
 
     `param` is the buffer's name.  `key` names a tensor of the checkpoint, converted to `dtype`; with
     `format` (a block format) it is that tensor kept packed, and the buffer holds its plane `plane`.
-    `init` fills it when the checkpoint has no such key.
+    `init` fills it when the checkpoint has no such key.  A param that calls change is a state of that
+    name, which begins with this content.
     """
 
     param: str

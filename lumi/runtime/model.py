@@ -10,18 +10,22 @@ from lumi.errors import LumiError
 from lumi.plan.check import check
 from lumi.plan.plan import Plan, Variant
 from lumi.plan.reach import Requirement
-from lumi.runtime.device import Device, Executable, Memory
+from lumi.runtime.device import Array, Device, Executable, Memory
 from lumi.runtime.params import Source, content
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Kernels compiled and params in memory.  `needs[n]` is what calls of variant n must check."""
+    """Kernels compiled and params in memory.
+
+    `initial` is what states begin with, if not with zeros; `needs[n]` is what calls of variant n must check.
+    """
 
     plan: Plan
     device: Device
     executable: Executable
     params: Mapping[str, Memory] = field(repr=False)
+    initial: Mapping[str, Array] = field(repr=False)
     needs: tuple[tuple[Requirement, ...], ...]
 
     def choose(self, dims: Mapping[str, int]) -> int:
@@ -45,8 +49,10 @@ def load_model(plan: Plan, source: Source | None, device: Device) -> Model:
     """Check a plan, compile its kernels and bring its params to the device."""
     needs = check(plan)
     executable = device.load(plan)
-    params = {name: device.adopt(array) for name, array in content(plan, source).items()}
-    return Model(plan, device, executable, params, needs)
+    arrays = content(plan, source)
+    initial = {s.name: arrays.pop(s.name) for s in plan.states if s.name in arrays}
+    params = {name: device.adopt(array) for name, array in arrays.items()}
+    return Model(plan, device, executable, params, initial, needs)
 
 
 def _check_room(need: Requirement, dims: Mapping[str, int]) -> None:

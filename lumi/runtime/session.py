@@ -55,7 +55,7 @@ class Session:
         and for weights that are missing or do not fit.
         """
         model = load_model(plan, _source(weights, init, seed), device or open_device(plan.target))
-        self._start(model, States(plan, model.device))
+        self._start(model, States(plan, model.device, model.initial))
 
     def _start(self, model: Model, states: States) -> None:
         self._model = model
@@ -100,7 +100,7 @@ class Session:
             return {s.name: take(s, ready.outputs[s.name], bound) for s in self.plan.outputs}
 
     def reset(self) -> None:
-        """Make every state zero, as before the first call."""
+        """Make every state what it was before the first call: zero, or the weights it begins with."""
         with self._lock:
             self._states.reset()
 

@@ -11,24 +11,27 @@ from lumi.errors import LumiError
 from lumi.plan.check import size_in_bytes
 from lumi.plan.plan import Buffer, Plan, Role, Signature
 from lumi.runtime.array import accept, take
-from lumi.runtime.device import Device, Memory, Place
+from lumi.runtime.device import Array, Device, Memory, Place
 from lumi.runtime.dims import Shaped, bind_dims
 
 
 class States:
-    """Memory of every state, zero at first, and the dims that their shapes were made with.
+    """Memory of every state, zero or `initial` at first, and the dims that their shapes were made with.
 
     A shape may depend on dims (a batch, say); those keep their values until `reset`.
     """
 
-    def __init__(self, plan: Plan, device: Device) -> None:
+    def __init__(self, plan: Plan, device: Device, initial: Mapping[str, Array]) -> None:
         self._plan = plan
         self._device = device
+        self._initial = initial
         self._held: dict[str, int] = {}
         self.memories: dict[str, Memory] = {
             s.name: device.allocate(size_in_bytes(Buffer(s.name, Role.STATE, s.dtype, s.shape), plan.dims))
             for s in plan.states
         }
+        for name, array in initial.items():
+            self.memories[name].write(array)
 
     def hold(self, dims: Mapping[str, int]) -> None:
         """Use these dims; those of the shapes must be what they were in earlier calls."""
@@ -43,9 +46,12 @@ class States:
         self._held |= {name: dims[name] for s in self._plan.states for name in s.dims()}
 
     def reset(self) -> None:
-        """Zero everything and forget the dims."""
-        for memory in self.memories.values():
-            memory.clear()
+        """Make everything what it was at first and forget the dims."""
+        for name, memory in self.memories.items():
+            if name in self._initial:
+                memory.write(self._initial[name])
+            else:
+                memory.clear()
         self._held = {}
 
     def save(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -70,7 +76,7 @@ class States:
 
     def copy(self) -> States:
         """Equal states in memory of their own."""
-        other = States(self._plan, self._device)
+        other = States(self._plan, self._device, self._initial)
         other._held = dict(self._held)
         for name, memory in self.memories.items():
             raw = np.empty(memory.size, np.uint8)
