@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,21 @@ import gguf
 import numpy as np
 import pytest
 
+from lumi import paths
+from lumi.cli.main import run
+from lumi.compiler import Options, compile_plan
 from lumi.dtype import F32
+from lumi.errors import LumiError, Source
+from lumi.plan.file import save
+from lumi.plan.plan import Plan
+from lumi.runtime.generate import Limits, generate
+from lumi.runtime.session import Session
 from lumi.runtime.tokenizer import Tokenizer, open_tokenizer
 from lumi.runtime.weights import Weights, open_weights
+from lumi.search.settings import Settings
 
-pytestmark = pytest.mark.weights
+# one worker runs the whole file, so that the model is compiled once
+pytestmark = [pytest.mark.weights, pytest.mark.xdist_group("gemma")]
 
 ORACLES = Path(__file__).parent / "oracles"
 PROMPTS: list[dict[str, Any]] = json.loads((ORACLES / "gemma3_270m.json").read_text())
@@ -85,3 +96,54 @@ def test_dequantised_layer_equals_the_gguf_package(weights: Weights) -> None:
             raw = tensor.data.reshape(tensor.shape[0], -1)
             want = gguf.quants.dequantize(raw, gguf.GGMLQuantizationType[kind.upper()])
             np.testing.assert_array_equal(weights.array(key, F32, want.shape), want, err_msg=key)
+
+
+# -- the compiled model
+
+EVALUATIONS = 300
+"""Plans that the model compares a region: enough for loops that run at a useful speed."""
+
+
+@pytest.fixture(scope="module", params=["dequantised", "packed"])
+def plan(request: pytest.FixtureRequest, weights: Weights) -> Plan:
+    """The plan of models/gemma3.lumi for the checkpoint."""
+    path = paths.data("models") / "gemma3.lumi"
+    packed = request.param == "packed"
+    options = Options(weights=weights.path, packed=packed, settings=Settings(evaluations=EVALUATIONS))
+    return compile_plan(Source(path.name, path.read_text()), options)
+
+
+@pytest.fixture(scope="module")
+def session(plan: Plan, weights: Weights) -> Session:
+    return Session(plan, weights)
+
+
+@pytest.mark.parametrize("case", PROMPTS, ids=lambda case: case["prompt"][:9])
+def test_greedy_tokens_and_logits_equal_transformers(session: Session, case: dict[str, Any]) -> None:
+    found = generate(session, case["ids"], limits=Limits(len(case["greedy"]))).run()
+    assert found.tokens == case["greedy"]
+    for token, logit in case["last_logits_top"]:
+        assert found.prompt_logits[token] == pytest.approx(logit, abs=2e-3)
+    assert found.prompt_logits.mean() == pytest.approx(case["logit_mean"], abs=2e-3)
+    assert found.prompt_logits.std() == pytest.approx(case["logit_std"], abs=2e-3)
+
+
+def test_command_line_generates_the_same_text(
+    plan: Plan, gguf_file: Path, tokenizer: Tokenizer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case, count = PROMPTS[0], 4
+    save(plan, tmp_path / "gemma.lumiplan")
+    arguments = ["--weights", str(gguf_file), "--prompt", case["prompt"], "--max-tokens", str(count)]
+    assert run(["generate", str(tmp_path / "gemma.lumiplan"), *arguments, "--json", "--logits", "8"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["prompt_tokens"] == case["ids"]
+    assert report["tokens"] == case["greedy"][:count]
+    assert report["text"] == tokenizer.decode(case["greedy"][:count])
+    assert report["prefill_tok_s"] > 0 and report["decode_tok_s"] > 0
+    assert [token for token, _ in report["logits"]] == [token for token, _ in case["last_logits_top"]]
+
+
+def test_prompt_longer_than_the_context_is_refused(session: Session, golden: Callable[..., None]) -> None:
+    with pytest.raises(LumiError) as caught:
+        generate(session, [2] * 2049)
+    golden(str(caught.value), name="prompt_too_long")
