@@ -6,6 +6,7 @@ kernels of other plans and other regions need no further trial.
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,12 +43,12 @@ class BudgetError(Exception):
 
 @dataclass(slots=True)
 class Timings:
-    """What is known of kernels: seconds by key and hint, and the keys that failed.
+    """What is known of kernels: seconds by key and hint, one for each trial, and the keys that failed.
 
     One object serves all regions of a model.
     """
 
-    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+    seconds: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
     hits: int = 0
 
@@ -87,8 +88,7 @@ class Bench:
                 return result
             total += result.seconds
             for one, seconds in zip(used, result.steps, strict=True):
-                key = (one.key, _name(hint))
-                self.timings.seconds[key] = min(seconds, self.timings.seconds.get(key, seconds))
+                self.timings.seconds.setdefault((one.key, _name(hint)), []).append(seconds)
         return total
 
     def _trial(self, graph: KernelGraph, hint: Mapping[str, int]) -> Timing | Failure:
@@ -112,9 +112,9 @@ class Bench:
         self.failures.append(f"{failure.reason.value}{where}: {failure.detail}")
 
     def known(self, one: Way) -> float | None:
-        """Seconds of a kernel over all hints, when each has been timed."""
+        """Seconds of a kernel over all hints, the median of its trials at each, when each has been timed."""
         found = [self.timings.seconds.get((one.key, _name(h))) for h in self.settings.hints]
-        times = [f for f in found if f is not None]
+        times = [statistics.median(f) for f in found if f]
         if len(times) < len(found):
             return None
         self.timings.hits += 1
