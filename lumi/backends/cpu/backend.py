@@ -11,7 +11,7 @@ from lumi.backends.cpu.device import CpuDevice, cores
 from lumi.backends.cpu.measure import Measurer
 from lumi.field.region import Region
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
-from lumi.search.model import Machine, estimate
+from lumi.search.model import Machine, Work, examine
 from lumi.search.protocol import Cost, Failure, Timing
 
 BANDWIDTH = 15e9
@@ -24,8 +24,8 @@ def machine(units: int, template: str) -> Machine:
     The rates are those of one core with AVX2 near 3 GHz, in round figures that do not depend on the
     moment, so that a plan made without measuring is the same every time.
     """
-    dots = {"blas": 70e9, "matmul": 50e9}.get(template, 12e9)
-    elements = {"c": 6e9}.get(template, 9e9)
+    dots = {"blas": 70e9, "matmul": 50e9}.get(template, 20e9)
+    elements = {"c": 15e9}.get(template, 20e9)
     return Machine(
         units=units,
         bandwidth=BANDWIDTH * units,
@@ -33,7 +33,7 @@ def machine(units: int, template: str) -> Machine:
         dot_rate=dots * units,
         element_rate=elements * units,
         launch=2e-6,
-        tile_memory=1 << 20,
+        tile_memory=1 << 26,
         cache=32 << 20,
     )
 
@@ -44,6 +44,7 @@ class CpuBackend:
     def __init__(self) -> None:
         self._cores = cores()
         self._measurer = Measurer()
+        self._examined: Work | None = None  # the templates of one kernel are priced one after another
 
     @property
     def name(self) -> str:
@@ -65,7 +66,9 @@ class CpuBackend:
 
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one run."""
-        return estimate(kernel, dims, machine(self._cores, schedule.template))
+        if self._examined is None or self._examined.kernel is not kernel or self._examined.dims is not dims:
+            self._examined = examine(kernel, dims)
+        return self._examined.cost(machine(self._cores, schedule.template))
 
     def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
         """Compile and run a graph on seeded random data; its times, if its results are right."""

@@ -10,6 +10,7 @@ from lumi.backends.cpu.expression import Expressions
 from lumi.backends.cpu.lanes import LaneCosts
 from lumi.backends.cpu.loops import loop_range, sweep, tiles, widths
 from lumi.backends.cpu.scope import Copy, Form, Scope, Value, Writer
+from lumi.dtype import BOOL
 from lumi.llir import arithmetic
 from lumi.llir.program import Fold
 
@@ -115,6 +116,8 @@ class FoldLoops:
             if not vector and form is Form.PARTIAL:
                 target = f"{target}[0]"
             texts = [expressions.lanes(t, copy) if vector else t.at(copy) for t in terms]
+            if fold.dtype == BOOL and target.endswith("]"):
+                texts = [f"(-{text})" for text in texts]  # lanes of bool are masks
             w.line(f"{target} = {self._updated(fold, target, texts, vector)};")
 
     def _updated(self, fold: Fold, target: str, texts: list[str], vector: bool) -> str:

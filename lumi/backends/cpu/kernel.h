@@ -330,7 +330,10 @@ EACH(f32x8, floor_f32x8, floor_f32)
   EACH2(vector, div_##name##x8, div_##name)                                                       \
   EACH2(vector, rem_##name##x8, rem_##name)                                                       \
   EACH2(vector, mod_##name##x8, mod_##name)                                                       \
-  EACH2(vector, shr_##name##x8, shr_##name)                                                       \
+  INLINE vector shr_##name##x8(vector a, vector n) {                                              \
+    vector far = (n < 0) | (n >= bits);                                                           \
+    return a >> ((n & ~far) | (far & (bits - 1)));                                                \
+  }                                                                                               \
   INLINE vector shift_##name##x8(vector a, int32_t n) { return a >> (n < 0 || n >= bits ? bits - 1 : n); } \
   INLINE vector fma_##name##x8(vector a, vector b, vector c) { return a * b + c; }
 INTS8(i32x8, i32, 32, SAME)

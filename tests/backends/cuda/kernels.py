@@ -1,0 +1,50 @@
+"""Running kernels made by hand on the GPU, and the kernels of the workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from lumi.backends.cuda import schedule
+from lumi.backends.cuda.gpu import open_gpu
+from lumi.backends.cuda.launch import Entry, Launches, load_kernels
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step, buffers
+from tests.search.plans import found
+from tests.workloads import WORKLOADS
+
+Array = np.ndarray
+
+SIMPLE = ("softmax", "rmsnorm", "log_sum_exp", "matmul_dequantised", "softmax_topped", "gate_overflow")
+"""Workloads whose kernels hold few values at once, so that nothing may spill."""
+
+
+class OnGpu:
+    """Steps compiled together; `run(number, buffers, dims)` runs one of them in place."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.gpu, self.steps = open_gpu(), list(steps)
+        self.kernels = load_kernels(self.gpu, self.steps)
+
+    def run(self, number: int, arrays: Mapping[str, Array], values: Mapping[str, int] = {}) -> None:
+        kernel, names = self.kernels[number], buffers(self.steps[number].kernel)
+        blocks = {n: self.gpu.allocate(arrays[n].nbytes) for n in names}
+        for name, block in blocks.items():
+            self.gpu.write(int(block), arrays[name].reshape(-1).view(np.uint8))
+        entry = Entry(kernel, tuple(int(blocks[n]) for n in names), kernel.code.cells(values))
+        Launches(self.gpu, [entry]).run(values)
+        for name, block in blocks.items():
+            self.gpu.read(int(block), arrays[name].reshape(-1).view(np.uint8))
+
+
+@cache
+def plan_of(name: str) -> KernelGraph:
+    """The kernels of a workload."""
+    return found(WORKLOADS[name]).graph
+
+
+def variants(kernel: Kernel) -> tuple[Schedule, ...]:
+    """The schedules that are tried in tests: the default, and the two that differ from it most."""
+    every = schedule.schedules(kernel)
+    return tuple(dict.fromkeys((every[0], every[min(3, len(every) - 1)], every[-1])))

@@ -1,0 +1,47 @@
+"""CUDA sources: three that people read, and that NVRTC takes all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from lumi.backends.cuda.compile import Cubin, compile_cubins
+from lumi.backends.cuda.emit import emit, source
+from lumi.backends.cuda.schedule import DEFAULT
+from lumi.dtype import BF16, F32
+from lumi.llir.kernel import Schedule, Step
+from tests.backends.cpu.kernels import elementwise, matmul
+from tests.backends.cuda.kernels import SIMPLE, plan_of, variants
+from tests.workloads import WORKLOADS
+
+
+def test_elementwise_moves_sixteen_bytes_at_once(golden: Callable[..., None]) -> None:
+    kernel = elementwise("add", F32, F32, 2)
+    whole = type(kernel)({"i": 1 << 20}, kernel.grid, (), kernel.tiles, kernel.body)
+    golden(emit(Step(whole, DEFAULT), "add").text, ".cu", name="add")
+
+
+def test_product_with_a_vector_reads_rows_by_warps(golden: Callable[..., None]) -> None:
+    kernel = matmul({"m": 1, "n": 14336, "k": 4096}, "mk", "nk", {"n": 8, "k": 512}, BF16)
+    step = Step(kernel, Schedule("stream", (("rows", 4), ("unroll", 2))))
+    golden(emit(step, "product").text, ".cu", name="product")
+
+
+def test_softmax_reduces_rows_by_blocks(golden: Callable[..., None]) -> None:
+    golden(emit(Step(plan_of("softmax").steps[0].kernel, DEFAULT), "softmax").text, ".cu", name="softmax")
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_every_workload_compiles(arch: str) -> None:
+    steps = {
+        f"{name} {number} {schedule}": Step(step.kernel, schedule)
+        for name in WORKLOADS
+        for number, step in enumerate(plan_of(name).steps)
+        for schedule in variants(step.kernel)[: 1 if arch == "sm_80" else 2]
+    }
+    texts = [source([emit(step, "kernel").text]) for step in steps.values()]
+    for name, cubin in zip(steps, compile_cubins(texts, arch), strict=True):
+        assert isinstance(cubin, Cubin), f"{name}: {cubin}"
+        if name.partition(" ")[0] in SIMPLE and "simt" in name:
+            assert cubin.spilled == 0, name
