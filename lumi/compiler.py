@@ -22,16 +22,16 @@ from enum import Enum
 from pathlib import Path
 from typing import cast
 
-from lumi.backends.cpu.backend import CpuBackend
-from lumi.backends.cuda.backend import CudaBackend
+from lumi.backends.targets import open_backend
 from lumi.bufferize import surface
 from lumi.bufferize.bufferize import KernelTable, bufferize
 from lumi.bufferize.call import Instance
 from lumi.dim import DimRange
 from lumi.egraph.graph import EGraph
 from lumi.egraph.saturate import saturate
-from lumi.errors import LumiError, Source
+from lumi.errors import Source
 from lumi.field.region import Region
+from lumi.field.traverse import bound_axes
 from lumi.hlir.graph import Graph
 from lumi.interpreter.module import Module, load
 from lumi.interpreter.trace import configuration, trace
@@ -42,8 +42,10 @@ from lumi.plan.check import check
 from lumi.plan.plan import Plan
 from lumi.runtime.weights import open_weights
 from lumi.search.explain import Report, silent
+from lumi.search.record import measuring
 from lumi.search.search import Found, search
 from lumi.search.settings import Settings
+from lumi.search.split import offer
 from lumi.search.trial import Timings
 
 
@@ -75,8 +77,10 @@ class Options:
     `config` gives keywords of the model over those that the checkpoint `weights` states.  With `packed`,
     weights that the checkpoint holds quantised stay so and are unpacked inside the kernels.  `bind` fixes
     dims; without `special` one variant serves all calls.  `families` are the rule families in use.
-    `settings` bound each region's search (hints, ranges and splits are filled in here).  `progress` is
-    told of every step, `report` of every gain of a search.
+    `splits` lets reductions over those axes of regions (see `--show fields`) run in so many chunks.
+    `settings` bound each region's search (hints, ranges and splits are filled in here).  Measurements are
+    written to `record`, or taken from the record `replay`.  `progress` is told of every step, `report` of
+    every gain of a search.
     """
 
     model: str | None = None
@@ -86,6 +90,9 @@ class Options:
     bind: Mapping[str, int] = field(default_factory=dict)
     special: bool = True
     families: tuple[str, ...] = ("exact", "relaxed")
+    splits: Mapping[str, int] = field(default_factory=dict)
+    record: Path | None = None
+    replay: Path | None = None
     settings: Settings = field(default_factory=Settings)
     target: str = "cpu"
     progress: Callable[[Progress], None] = lambda event: None
@@ -94,11 +101,15 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A variant on its way: the graph of the model with the box's dims bound, and its regions."""
+    """A variant on its way: the graph of the model with the box's dims bound, and its regions.
+
+    `splits` are the (axis, chunk axis) pairs of regions that have some, by the region's key.
+    """
 
     box: Box
     graph: Graph
     regions: tuple[Region, ...] = ()
+    splits: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     def key(self, region: Region) -> str:
         """Equal for regions that may share kernels: the same terms, ranges and hints."""
@@ -207,30 +218,49 @@ def _lower(work: Compilation) -> None:
     lowered = []
     for number, variant in enumerate(work.variants):
         _tell(work, Stage.FIELDS, number, len(work.variants), variant.graph.name)
-        lowered.append(replace(variant, regions=tuple(lower(variant.graph))))
+        split = [offer(r, _splits(work, r)) for r in lower(variant.graph)]
+        pairs = {region.key: found for region, found in split if found}
+        lowered.append(replace(variant, regions=tuple(region for region, _ in split), splits=pairs))
     work.variants = tuple(lowered)
+
+
+def _splits(work: Compilation, region: Region) -> dict[str, int]:
+    """The axes to split that a region reduces."""
+    reduced = bound_axes([s.term for s in region.stores])
+    return {axis: count for axis, count in work.options.splits.items() if axis in reduced}
 
 
 def _saturate(work: Compilation) -> None:
     distinct = work.distinct()
     for number, (key, (variant, region)) in enumerate(distinct.items()):
         _tell(work, Stage.EGRAPH, number, len(distinct), region.scope)
-        work.egraphs[key] = saturate(region, families=work.options.families, ranges=variant.box.free)
-
-
-def _search(work: Compilation) -> None:
-    backend, options = _backend(work.options.target), work.options
-    distinct, timings = work.distinct(), Timings()
-    for number, (key, (variant, region)) in enumerate(distinct.items()):
-        _tell(work, Stage.KERNELS, number, len(distinct), region.scope)
-        settings = replace(options.settings, hints=variant.box.hints(), ranges=variant.box.free)
-        work.found[key] = search(
-            region, work.egraphs[key], settings, backend, report=options.report, timings=timings
+        work.egraphs[key] = saturate(
+            region,
+            families=work.options.families,
+            splits=variant.splits.get(region.key, ()),
+            ranges=variant.box.free,
         )
 
 
+def _search(work: Compilation) -> None:
+    options, timings, distinct = work.options, Timings(), work.distinct()
+    with measuring(open_backend(options.target), options.record, options.replay) as (backend, clock):
+        for number, (key, (variant, region)) in enumerate(distinct.items()):
+            _tell(work, Stage.KERNELS, number, len(distinct), region.scope)
+            settings = replace(
+                options.settings,
+                hints=variant.box.hints(),
+                ranges=variant.box.free,
+                splits=variant.splits.get(region.key, ()),
+            )
+            egraph, report = work.egraphs[key], options.report
+            work.found[key] = search(
+                region, egraph, settings, backend, report=report, timings=timings, clock=clock
+            )
+
+
 def _bufferize(work: Compilation) -> None:
-    backend = _backend(work.options.target)
+    backend = open_backend(work.options.target)
     graphs = [v.graph for v in work.variants]
     general = work.variants[-1]
     dims = {**{n: DimRange(n, v, v, (v,)) for n, v in general.box.bind.items()}, **general.graph.dims}
@@ -266,17 +296,6 @@ def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
         story["names"] = [kernels.name(step) for step in found.graph.steps]
         stories.append(story | cast("dict[str, Json]", describe(found.explanation)))
     return {"regions": stories}
-
-
-def _backend(target: str) -> CpuBackend | CudaBackend:
-    if target not in _BACKENDS:
-        known = ", ".join(_BACKENDS)
-        raise LumiError("device error", f"Lumi does not compile for {target!r}", hint=f"targets: {known}")
-    return _BACKENDS[target]()
-
-
-_BACKENDS: dict[str, type[CpuBackend] | type[CudaBackend]] = {"cpu": CpuBackend, "cuda": CudaBackend}
-"""The backend of each target."""
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from lumi.compiler import Compilation, Options, Progress, Stage, compile_graph, 
 from lumi.errors import LumiError, Source
 from lumi.hlir.graph import Graph
 from lumi.hlir.reference import evaluate
-from lumi.plan.file import load, save
+from lumi.plan.file import load, save, to_bytes
 from lumi.plan.plan import Plan
 from lumi.plan.text import show
 from lumi.runtime.params import Random, content
@@ -361,6 +362,30 @@ def test_a_bound_dim_is_fixed() -> None:
 def test_an_unknown_target_is_refused() -> None:
     with pytest.raises(LumiError, match="does not compile for 'abacus'"):
         compiled("mlp.lumi", target="abacus")
+
+
+def test_a_split_that_some_region_reduces_is_offered() -> None:
+    options = {"config": {"heads": 2, "kv-heads": 2, "width": 16}, "bind": {"seq": 1}}
+    whole = compiled("attention.lumi", "bidirectional", **options)
+    split = compiled("attention.lumi", "bidirectional", splits={"c": 4, "nothing": 9}, **options)
+    ((pair,),) = split.variants[0].splits.values()
+    assert pair == ("c", "c.chunk")
+    assert split.counts()["enodes"] > whole.counts()["enodes"]
+    pair_of = Pair(split)
+    for keys in (1, 3, 100):
+        dims = {"seq": 1, "keys": keys}
+        pair_of.call(random_inputs(pair_of.plan, dims), dims)
+
+
+def test_a_measured_compilation_replays_byte_for_byte(tmp_path: Path) -> None:
+    settings = Settings(mode=Mode.MEASURE, trials=4, evaluations=40)
+    options = Options(bind={"batch": 8}, settings=settings)
+    record = tmp_path / "trials.json"
+    first = compile_plan(source("mlp.lumi"), dataclasses.replace(options, record=record))
+    again = compile_plan(source("mlp.lumi"), dataclasses.replace(options, replay=record))
+    assert to_bytes(again) == to_bytes(first)
+    with pytest.raises(LumiError, match="cannot read the record"):
+        compile_plan(source("mlp.lumi"), dataclasses.replace(options, replay=tmp_path / "none.json"))
 
 
 # -- files

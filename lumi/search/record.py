@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,3 +144,20 @@ class Replay:
     def now(self) -> float:
         """The clock to search by: the recorded seconds of the trials replayed so far."""
         return self.seconds
+
+
+@contextmanager
+def measuring(backend: Backend, record: Path | None, replay: Path | None) -> Iterator[tuple[Backend, Clock]]:
+    """The backend to measure with, and the clock that its budget runs by.
+
+    What it measures is written to `record` at the end; with `replay` it comes from that record instead.
+    """
+    if replay is not None:
+        player = Replay(backend, Record.load(replay))
+        yield player, player.now
+    elif record is not None:
+        recorder = Recorder(backend)
+        yield recorder, recorder.now
+        recorder.record.save(record)
+    else:
+        yield backend, time.perf_counter
