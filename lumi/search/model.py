@@ -68,9 +68,15 @@ FULL_BLOCK = 64 * 64
 
 def estimate(kernel: Kernel, dims: Mapping[str, int], machine: Machine) -> Cost:
     """The cost of one run of a kernel at these dims."""
+    return examine(kernel, dims).cost(machine)
+
+
+def examine(kernel: Kernel, dims: Mapping[str, int]) -> Work:
+    """What a kernel does at these dims: the part of its cost that is the same on every machine."""
     work = Work(kernel, dims)
     work.add(kernel.body, 1.0)
-    return work.cost(machine)
+    work.live = live_bytes(kernel, work.count)
+    return work
 
 
 @dataclass(slots=True)
@@ -88,6 +94,7 @@ class Work:
     elements: float = 0.0
     tile_bytes: float = 0.0
     written: float = 0.0
+    live: int = 0
 
     def __post_init__(self) -> None:
         kernel = self.kernel
@@ -175,13 +182,12 @@ class Work:
         elements = self.elements + narrow
         compute = cells * (wide / machine.dot_rate + elements / machine.element_rate) / busy
         seconds = machine.launch + max(memory, compute) + OVERLAP_LOSS * min(memory, compute)
-        live = live_bytes(self.kernel, self.count)
-        if live > machine.tile_memory:
-            seconds *= 20 * live / machine.tile_memory
+        if self.live > machine.tile_memory:
+            seconds *= 20 * self.live / machine.tile_memory
         flops = cells * sum(f for f, *_ in self.dots)
         work = flops / machine.dot_rate + cells * self.elements / machine.element_rate
         floor = max(once / machine.bandwidth, work)
-        return Cost(seconds, floor, once, flops + cells * self.elements, live)
+        return Cost(seconds, floor, once, flops + cells * self.elements, self.live)
 
     def _dot_work(self, machine: Machine) -> tuple[float, float]:
         """Operations of wide contractions, weighted by how badly they fill the units, and of narrow ones.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from lumi.egraph.graph import EGraph
 from lumi.errors import LumiError
 from lumi.field.region import Region
-from lumi.llir.kernel import Kernel, KernelGraph, Schedule
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Statement
 from lumi.search.climb import Climb
 from lumi.search.draft import InfeasibleError
 from lumi.search.evolve import evolve
@@ -111,6 +111,7 @@ class _Search:
     clock: Clock
     planner: Planner = field(init=False)
     bench: Bench = field(init=False)
+    templates: dict[int, tuple[tuple[Statement, ...], list[Schedule]]] = field(default_factory=dict)
     optima: list[tuple[Assembly, Seed]] = field(default_factory=list)
     curve: list[tuple[int, float]] = field(default_factory=list)
     interrupted: bool = False
@@ -122,17 +123,27 @@ class _Search:
 
     def price(self, kernel: Kernel) -> tuple[float, Schedule]:
         """Modelled seconds over all hints, by the best template."""
-        first: dict[str, Schedule] = {}
-        for schedule in self.backend.schedules(kernel):
-            first.setdefault(schedule.template, schedule)
         best: tuple[float, Schedule] | None = None
-        for schedule in first.values():
-            seconds = sum(self.backend.cost(kernel, schedule, h).seconds for h in self.settings.hints)
+        costs = [0.0] * len(templates := self._templates(kernel))
+        for hint in self.settings.hints:
+            for number, schedule in enumerate(templates):
+                costs[number] += self.backend.cost(kernel, schedule, hint).seconds
+        for seconds, schedule in zip(costs, templates, strict=True):
             if best is None or seconds < best[0]:
                 best = seconds, schedule
         if best is None:
             raise ValueError(f"{self.backend.name} has no schedule for a kernel")
         return best
+
+    def _templates(self, kernel: Kernel) -> list[Schedule]:
+        """The first schedule of each template; the same for all tiles of one tile program."""
+        known = self.templates.get(id(kernel.body))
+        if known is None or known[0] is not kernel.body:
+            first: dict[str, Schedule] = {}
+            for schedule in self.backend.schedules(kernel):
+                first.setdefault(schedule.template, schedule)
+            known = self.templates[id(kernel.body)] = kernel.body, list(first.values())
+        return known[1]
 
     def found(self) -> Found:
         """Search by the model, then measure if asked to."""
