@@ -82,6 +82,19 @@ def _add_search_options(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         help="the most candidates the model compares a region",
     )
+    add(
+        "--split",
+        action="append",
+        default=[],
+        type=shared.pair("AXIS=INTEGER"),
+        metavar="AXIS=N",
+        help="let reductions over this axis of a region (see --show fields) run in N chunks",
+    )
+    recording = group.add_mutually_exclusive_group()
+    recording.add_argument("--record", type=Path, metavar="FILE", help="write what is measured to a file")
+    recording.add_argument(
+        "--replay", type=Path, metavar="FILE", help="take measurements from such a file: the same plan again"
+    )
     families = group.add_mutually_exclusive_group()
     families.add_argument("--exact", action="store_true", help="only rewrites that keep every rounding")
     families.add_argument("--fast-math", action="store_true", help="also rewrites that may lose accuracy")
@@ -111,6 +124,9 @@ def _options(options: argparse.Namespace, display: Display) -> Options:
         packed=options.packed,
         bind=shared.dims(options.bind),
         families=_families(options),
+        splits=shared.dims(options.split),
+        record=options.record,
+        replay=options.replay,
         settings=_settings(options),
         target=options.device or os.environ.get("LUMI_DEVICE") or "cpu",
         progress=display.stage,
