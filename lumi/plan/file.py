@@ -18,7 +18,6 @@ import io
 import json
 import os
 import struct
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -43,15 +42,13 @@ _MAIN, _EXPLANATION = "plan.json", "explanation.json"
 def save(plan: Plan, path: Path) -> None:
     """Write a plan; the file appears whole or not at all.  Raises `LumiError` when it cannot be written."""
     path = Path(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
         try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(to_bytes(plan))
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+            part.write_bytes(to_bytes(plan))
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise LumiError("plan error", f"cannot write {path}: {error.strerror}") from error
 
