@@ -23,11 +23,13 @@ MACHINE = Machine(
     element_rate=20e12,
     launch=2e-6,
     tile_memory=96 << 10,
-    cache=50 << 20,
+    cache=4 << 30,
 )
 """What the analytic model knows of the GPU: an H200, in figures that do not depend on the moment.
 
-`dot_rate` is that of contractions on the CUDA cores as the templates write them.
+`dot_rate` is that of contractions on the CUDA cores as the templates write them.  What is read again is
+mostly read by the blocks at work, so that buffers far larger than the 50 MiB of the last cache count as
+lying in it.
 """
 
 

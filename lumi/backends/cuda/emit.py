@@ -172,10 +172,13 @@ class _Function:
 
     def _tile_loop(self, item: TileLoop, memory: ExitStack) -> None:
         w, carries = self.w, item.loop.carries
-        w.barrier()
+        shared = any(w.opened(a) is None for c in carries for a in c.axes)
+        if shared:
+            w.barrier()
         for carry in carries:
             self._carry(carry, memory)
-        w.barrier()
+        if shared:
+            w.barrier()
         with tiles(w, item.loop, level=True), ExitStack() as inner:
             self._items(item.items, inner)
             for carry in carries:
@@ -203,10 +206,14 @@ class _Function:
     def _advance(self, carry: Carry) -> None:
         """Make the next value of a carry the previous one."""
         previous, following = self.w.arrays[carry.previous][0], self.w.arrays[carry.next][0]
-        if previous != following:
-            self.w.barrier()
-            self._each(carry, lambda place: f"{previous}{place} = {following}{place};")
-            self.w.barrier()
+        if previous == following:
+            return
+        if carry.previous not in self.w.shared:
+            self.w.line(f"{previous} = {following};")
+            return
+        self.w.barrier()
+        self._each(carry, lambda place: f"{previous}{place} = {following}{place};")
+        self.w.barrier()
 
     def _each(self, carry: Carry, statement: Callable[[str], str]) -> None:
         """A statement for each element of a carry, or for the one that every thread holds."""

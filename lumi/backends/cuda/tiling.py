@@ -22,13 +22,17 @@ CELLS = 264
 VECTOR = 4
 """Points that a thread takes at once where nothing is reduced."""
 
+LONG = 16
+"""Positions of a loop that a thread takes between two barriers."""
+
 WARP = 32
 
 
 def tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:
     """The tiles a kernel runs with: its own where values are carried around loops, else as many as fit."""
-    if any(isinstance(s, Loop) and not is_plain(s) for s in walk(kernel.body)):
-        return dict(kernel.tiles) | dict.fromkeys(_chunks(kernel), 1)
+    carrying = [s for s in walk(kernel.body) if isinstance(s, Loop) and not is_plain(s)]
+    if carrying:
+        return {**kernel.tiles, **_longer(kernel, carrying, blocking), **dict.fromkeys(_chunks(kernel), 1)}
     chosen = {a: t for a, t in kernel.tiles.items() if a not in kernel.grid}
     target = max(_target(kernel, blocking) // _inner(kernel), 1)
     free = [a for a in kernel.grid if a not in _chunks(kernel)]
@@ -45,6 +49,17 @@ def shrunk(kernel: Kernel, chosen: Mapping[str, int]) -> dict[str, int] | None:
     if axis is None or chosen[axis] <= 1:
         return None
     return {**chosen, axis: -(-chosen[axis] // 2)}
+
+
+def _longer(kernel: Kernel, loops: list[Loop], blocking: Blocking) -> dict[str, int]:
+    """Tiles of loops that keep the threads of a block busy, unless guards would skip less for it."""
+    points = math.prod(min(kernel.tiles.get(a, 1), _size(kernel.axes[a])) for a in kernel.grid)
+    least = max(blocking.threads * LONG // points, 1)
+    return {
+        loop.axes[-1]: min(max(kernel.tiles.get(loop.axes[-1], 1), least), _size(kernel.axes[loop.axes[-1]]))
+        for loop in loops
+        if not loop.guards
+    }
 
 
 def _chunks(kernel: Kernel) -> set[str]:
