@@ -36,9 +36,9 @@ class Settings:
     ranges: Mapping[str, DimRange] = field(default_factory=dict)
     splits: tuple[tuple[str, str], ...] = ()
     seed: int = 0
-    evaluations: int = 4000
+    evaluations: int = 1000
     trials: int = 64
-    seconds: float = 60.0
+    seconds: float = 15.0
     memory: int = 1 << 34
 
     @property
