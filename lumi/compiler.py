@@ -22,7 +22,7 @@ from enum import Enum
 from pathlib import Path
 from typing import cast
 
-from lumi.backends.targets import open_backend
+from lumi.backends.targets import compile_binary, open_backend
 from lumi.bufferize import surface
 from lumi.bufferize.bufferize import KernelTable, bufferize
 from lumi.bufferize.call import Instance
@@ -78,9 +78,9 @@ class Options:
     weights that the checkpoint holds quantised stay so and are unpacked inside the kernels.  `bind` fixes
     dims; without `special` one variant serves all calls.  `families` are the rule families in use.
     `splits` lets reductions over those axes of regions (see `--show fields`) run in so many chunks.
-    `settings` bound each region's search (hints, ranges and splits are filled in here).  Measurements are
-    written to `record`, or taken from the record `replay`.  `progress` is told of every step, `report` of
-    every gain of a search.
+    With `embed`, the plan carries its kernels compiled for this machine.  Measurements are written to
+    `record`, or taken from the record `replay`.  `settings` bound each region's search (hints, ranges and
+    splits are filled in here).  `progress` is told of every step, `report` of every gain of a search.
     """
 
     model: str | None = None
@@ -91,6 +91,7 @@ class Options:
     special: bool = True
     families: tuple[str, ...] = ("exact", "relaxed")
     splits: Mapping[str, int] = field(default_factory=dict)
+    embed: bool = False
     record: Path | None = None
     replay: Path | None = None
     settings: Settings = field(default_factory=Settings)
@@ -284,6 +285,8 @@ def _bufferize(work: Compilation) -> None:
         explanation=_explanation(work, kernels),
     )
     check(work.plan)
+    if work.options.embed:
+        work.plan = replace(work.plan, binaries=(compile_binary(work.plan),))
 
 
 def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from lumi.backends.cpu import binary
 from lumi.backends.cpu.backend import CpuBackend
 from lumi.backends.cuda.backend import CudaBackend
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step
+from lumi.plan.plan import Binary, Plan
 from lumi.search.protocol import Backend
 
 
@@ -27,3 +29,10 @@ def open_backend(target: str) -> Target:
         known = ", ".join(_TARGETS)
         raise LumiError("device error", f"Lumi does not compile for {target!r}", hint=f"targets: {known}")
     return _TARGETS[target]()
+
+
+def compile_binary(plan: Plan) -> Binary:
+    """The kernels of a plan, compiled for machines like this one.  Raises `LumiError` if that cannot be."""
+    if plan.target != "cpu":
+        raise LumiError("device error", f"plans for {plan.target} carry no binaries")
+    return binary.build(plan)

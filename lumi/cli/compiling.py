@@ -62,6 +62,11 @@ def _add_model_options(group: argparse._ArgumentGroup) -> None:
         metavar="DIM=N",
         help="fix a dim",
     )
+    add(
+        "--embed",
+        action="store_true",
+        help="put the compiled kernels into the plan, for this kind of machine",
+    )
     add("--device", metavar="NAME", help="what to compile for (default: LUMI_DEVICE, else cpu)")
 
 
@@ -124,6 +129,7 @@ def _options(options: argparse.Namespace, display: Display) -> Options:
         packed=options.packed,
         bind=shared.dims(options.bind),
         families=_families(options),
+        embed=options.embed,
         splits=shared.dims(options.split),
         record=options.record,
         replay=options.replay,

@@ -5,6 +5,7 @@ Without a compiler the same kernels run in numpy, slower.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import warnings
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from lumi import dim
-from lumi.backends.cpu import interpret, library
+from lumi.backends.cpu import binary, interpret, library
 from lumi.backends.cpu.compile import compile_libraries, compile_library, find_compiler
 from lumi.backends.cpu.emit import driver_source, emit, source
 from lumi.backends.cpu.launch import Launches, load_driver, open_library
@@ -58,7 +59,13 @@ class CpuMemory:
 
 
 class CpuDevice:
-    """This machine's processor."""
+    """This machine's processor.
+
+    With `trusted`, the compiled kernels that a plan carries for such a machine are run as they are.
+    """
+
+    def __init__(self, trusted: bool = False) -> None:
+        self._trusted = trusted
 
     @property
     def name(self) -> str:
@@ -82,14 +89,19 @@ class CpuDevice:
 
     def load(self, plan: Plan) -> Executable:
         """Compile the kernels of a plan, or prepare to run them in numpy and say so."""
+        carried = binary.find(plan)
+        if carried is not None and self._trusted:
+            return NativeExecutable(plan, *binary.open_binary(carried, len(plan.kernels)))
         if find_compiler() is None:
             warnings.warn(
                 "no C compiler was found, so kernels run in numpy, many times slower; "
-                "install gcc or clang, or set CC",
+                "install gcc or clang, or set CC"
+                + (", or trust the plan's binary: CpuDevice(trusted=True)" if carried else ""),
                 stacklevel=2,
             )
             return NumpyExecutable(plan)
-        return NativeExecutable(plan)
+        steps = [available(Step(k.kernel, k.schedule)) for k in plan.kernels]
+        return NativeExecutable(plan, compile_steps(steps), load_driver(compile_library(driver_source())))
 
 
 def open_device() -> CpuDevice:
@@ -148,11 +160,11 @@ def _balanced(sizes: Sequence[int], parts: int) -> list[list[int]]:
 class NativeExecutable:
     """The compiled kernels of a plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, functions: Sequence[Any], driver: ctypes.CDLL) -> None:
         self._plan = plan
         self._steps = [available(Step(k.kernel, k.schedule)) for k in plan.kernels]
-        self._functions = compile_steps(self._steps)
-        self._driver = load_driver(compile_library(driver_source()))
+        self._functions = functions
+        self._driver = driver
 
     def prepare(self, variant: int, places: Sequence[Place]) -> Program:
         """The launches of a variant whose buffers lie at `places`."""
