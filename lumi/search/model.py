@@ -94,7 +94,7 @@ class Work:
     elements: float = 0.0
     tile_bytes: float = 0.0
     written: float = 0.0
-    live: int = 0
+    live: float = 0.0
 
     def __post_init__(self) -> None:
         kernel = self.kernel
