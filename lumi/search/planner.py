@@ -56,9 +56,16 @@ class Planner:
         hint: Mapping[str, int] = {n: max(h[n] for h in settings.hints) for n in settings.hints[0]}
         self.sizes = {a.name: dim.value(a.extent, hint) for a in axes}
         self.most = {a.name: dim.value(a.extent, largest) for a in axes}
+        self.room = min(settings.memory, settings.growth * self._largest_buffer(largest))
         self._layouts: dict[Outs, Layout] = {}
         self._bodies: dict[tuple[Outs, int], tuple[Statement, ...] | None] = {}
         self._pieces: dict[tuple[Outs, tuple[tuple[str, int], ...]], Piece | None] = {}
+
+    def _largest_buffer(self, largest: Mapping[str, int]) -> int:
+        """Bytes of the largest buffer that the region reads or must write."""
+        region = self.space.region
+        touched = [*region.accesses.values(), *(s.access for s in region.stores)]
+        return max(dim.value(dim.product(a.shape), largest) * a.dtype.size for a in touched)
 
     def draft(self, genome: Genome) -> Draft:
         """The values of a genome.  Raises `InfeasibleError`."""
@@ -107,7 +114,7 @@ class Planner:
             raise InfeasibleError("a running value would be stored")
         if number not in self.space.outputs:
             elements = math.prod(self.most[a] for a in self.space.names(free))
-            if elements * self.space.storage(number).size > self.settings.memory:
+            if elements * self.space.storage(number).size > self.room:
                 raise InfeasibleError("a temporary does not fit memory")
 
     def piece(self, outs: Outs, tiles: Mapping[str, int] | None = None) -> Piece:

@@ -171,6 +171,9 @@ class _Search:
     def _model(self) -> None:
         """Fill `optima`, best first."""
         starts = self._starts()
+        if not starts:
+            self.planner.room = self.settings.memory
+            starts = self._starts()
         if not starts or self.settings.mode is Mode.NONE:
             self.optima = starts[:1]
             return

@@ -28,7 +28,9 @@ class Settings:
     `hints` are the dim values to be fast at, the first being the most important; `ranges` the values the
     plan must be legal for.  `splits` are the (axis, chunk axis) pairs that the e-graph may split.
     `evaluations` bounds the plans that the model compares, `trials` those that are measured, `seconds`
-    the time for measuring.  `memory` bounds the bytes of temporaries at the largest dims.
+    the time for measuring.  At the largest dims a temporary may have `memory` bytes, and `growth` times
+    the bytes of the largest buffer that the region has anyway: a plan whose memory grows with the square of
+    a length is not wanted, however fast it is at the hints.  Where no plan keeps to `growth`, it is waived.
     """
 
     mode: Mode = Mode.MODEL
@@ -40,6 +42,7 @@ class Settings:
     trials: int = 64
     seconds: float = 15.0
     memory: int = 1 << 34
+    growth: int = 8
 
     @property
     def largest(self) -> dict[str, int]:
