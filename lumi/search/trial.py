@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lumi.field.region import Region
-from lumi.llir.kernel import Kernel, KernelGraph, Schedule
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, dims
 from lumi.llir.rename import identity
 from lumi.search.finish import finish
 from lumi.search.protocol import Backend, Failure, Reason, Timing
@@ -24,17 +24,27 @@ Clock = Callable[[], float]
 
 
 class Way(NamedTuple):
-    """A kernel and its schedule: one way to compute some values.  `key` names both."""
+    """A kernel and its schedule: one way to compute some values.
+
+    `key` names both, `dims` are the dims that its time depends on.
+    """
 
     kernel: Kernel
     schedule: Schedule
     key: str
+    dims: tuple[str, ...]
+
+    def at(self, hint: Mapping[str, int]) -> tuple[str, str]:
+        """The name of its time at a hint."""
+        return self.key, _name({n: hint[n] for n in self.dims})
 
 
 def ways(kernel: Kernel, schedules: Iterable[Schedule]) -> list[Way]:
     """A kernel under each of some schedules."""
-    name = identity(kernel)
-    return [Way(kernel, s, f"{name} {s.template} {_name(dict(s.options))}".rstrip()) for s in schedules]
+    name, mentioned = identity(kernel), dims(kernel)
+    return [
+        Way(kernel, s, f"{name} {s.template} {_name(dict(s.options))}".rstrip(), mentioned) for s in schedules
+    ]
 
 
 class BudgetError(Exception):
@@ -43,7 +53,7 @@ class BudgetError(Exception):
 
 @dataclass(slots=True)
 class Timings:
-    """What is known of kernels: seconds by key and hint, one for each trial, and the keys that failed.
+    """What is known of kernels: seconds by `Way.at`, one for each trial, and the keys that failed.
 
     One object serves all regions of a model.
     """
@@ -88,7 +98,7 @@ class Bench:
                 return result
             total += result.seconds
             for one, seconds in zip(used, result.steps, strict=True):
-                self.timings.seconds.setdefault((one.key, _name(hint)), []).append(seconds)
+                self.timings.seconds.setdefault(one.at(hint), []).append(seconds)
         return total
 
     def _trial(self, graph: KernelGraph, hint: Mapping[str, int]) -> Timing | Failure:
@@ -113,7 +123,7 @@ class Bench:
 
     def known(self, one: Way) -> float | None:
         """Seconds of a kernel over all hints, the median of its trials at each, when each has been timed."""
-        found = [self.timings.seconds.get((one.key, _name(h))) for h in self.settings.hints]
+        found = [self.timings.seconds.get(one.at(h)) for h in self.settings.hints]
         times = [statistics.median(f) for f in found if f]
         if len(times) < len(found):
             return None
