@@ -44,7 +44,7 @@ from lumi.runtime.weights import open_weights
 from lumi.search.explain import Report, silent
 from lumi.search.record import measuring
 from lumi.search.search import Found, search
-from lumi.search.settings import Settings
+from lumi.search.settings import Mode, Settings
 from lumi.search.split import offer
 from lumi.search.trial import Timings
 
@@ -244,12 +244,15 @@ def _saturate(work: Compilation) -> None:
 
 
 def _search(work: Compilation) -> None:
+    """The kernels of each region; after Ctrl-C the remaining regions take the first plan that works."""
     options, timings, distinct = work.options, Timings(), work.distinct()
     with measuring(open_backend(options.target), options.record, options.replay) as (backend, clock):
         for number, (key, (variant, region)) in enumerate(distinct.items()):
             _tell(work, Stage.KERNELS, number, len(distinct), region.scope)
+            stopped = any(f.explanation.interrupted for f in work.found.values())
             settings = replace(
                 options.settings,
+                mode=Mode.NONE if stopped else options.settings.mode,
                 hints=variant.box.hints(),
                 ranges=variant.box.free,
                 splits=variant.splits.get(region.key, ()),
