@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lumi.egraph import readout
@@ -56,35 +56,40 @@ class Exploration:
     rounds: int
 
 
-Progress = Callable[[int, int, Mapping[str, int]], None]
-"""Told after every round: its number, the tuples in all tables, the matches of each rule in it."""
+Progress = Callable[[int], None]
+"""Told the number of every round that is finished."""
 
 
-def explore(task: Task, limits: Limits, progress: Progress | None = None) -> Exploration:
-    """Saturate a task in this process."""
+def explore(
+    task: Task,
+    limits: Limits,
+    progress: Progress | None = None,
+    relations: Collection[str] = readout.RELATIONS,
+) -> Exploration:
+    """Saturate a task in this process and read it out with some of its relations."""
     with prepared(task.program) as engine:
         engine.load(task.terms.commands)
         matches, saturated, rounds = _rounds(engine, task.phases, limits, progress)
-        return Exploration(readout.read(engine), matches, saturated, rounds)
+        return Exploration(readout.read(engine, relations), matches, saturated, rounds)
 
 
 def _rounds(
     engine: Engine, phases: Sequence[str], limits: Limits, progress: Progress | None
 ) -> tuple[dict[str, int], bool, int]:
-    """Run rounds of all phases."""
+    """Run rounds of all phases, of which the first holds the analyses."""
     deadline = time.perf_counter() + limits.seconds
     steps = (f"({'saturate' if phase in FACTS else 'run'} {phase})" for phase in phases)
     text = f"(run-schedule (seq {' '.join(steps)}))"
     commands = engine.parse(text)
     matches: Counter[str] = Counter()
-    for number in range(1, limits.rounds + 1):
+    number = 0
+    while number < limits.rounds and engine.size() <= limits.tuples and time.perf_counter() <= deadline:
         (output,) = engine.execute(commands, text)
+        number += 1
         matches.update(output.report.num_matches_per_rule)
         if not output.report.updated:
             return dict(matches), True, number
-        size = engine.size()
         if progress:
-            progress(number, size, output.report.num_matches_per_rule)
-        if size > limits.tuples or time.perf_counter() > deadline:
-            return dict(matches), False, number
-    return dict(matches), False, limits.rounds
+            progress(number)
+    engine.run(f"(run-schedule (saturate {phases[0]}))")  # the terms of the last round have no facts yet
+    return dict(matches), False, number

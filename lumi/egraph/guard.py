@@ -11,7 +11,6 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from lumi.errors import LumiError
 
 @dataclass(frozen=True, slots=True)
 class Cage:
-    """What a child may use: bytes of address space, seconds of time."""
+    """What a child may use: bytes of address space beyond those it starts with, seconds of time."""
 
     memory: int = 4 << 30
     seconds: float = 60.0
@@ -30,29 +29,35 @@ class Cage:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The last round that a child finished, and what it was then: tuples, and the rule that matched most."""
+    """How many rounds a child finished before it was stopped."""
 
     rounds: int
-    tuples: int
-    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A `LumiError` of the child, as data."""
+
+    kind: str
+    message: str
+    hint: str
 
 
 def explore_guarded(task: Task, limits: Limits, cage: Cage = Cage()) -> Exploration:
     """Saturate a task in a child process.
 
-    When the child is stopped, the rounds that it finished are run again, so that the e-graph so far is
-    returned.  Raises `LumiError` when there is none, or when the child failed in another way.
+    When the child is stopped, another runs the rounds before the one that stopped it, so that the e-graph so
+    far is returned.  Raises `LumiError` when there is none, or when the child failed in another way.
     """
     outcome = _run(task, limits, cage)
+    while isinstance(outcome, Growth) and outcome.rounds > 1:
+        outcome = _run(task, replace(limits, rounds=outcome.rounds - 1), cage)
     if isinstance(outcome, Growth):
-        if outcome.rounds:
-            outcome = _run(task, replace(limits, rounds=outcome.rounds), cage)
-        if isinstance(outcome, Growth):
-            raise LumiError(
-                "rules error",
-                f"saturation stops at {cage.memory >> 20} MiB or {cage.seconds:g} s in its first round",
-                hint="a rule grows without bound: leave out the rules added last",
-            )
+        raise LumiError(
+            "rules error",
+            f"saturation stops at {cage.memory >> 20} MiB or {cage.seconds:g} s in its first rounds",
+            hint="a rule grows without bound: leave out the rules added last",
+        )
     return outcome
 
 
@@ -62,7 +67,7 @@ def _run(task: Task, limits: Limits, cage: Cage) -> Exploration | Growth:
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RUST_BACKTRACE": "0"}
     child = subprocess.Popen(
-        [sys.executable, "-m", "lumi.egraph.guard"],
+        [sys.executable, "-c", "from lumi.egraph.guard import main; main()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -73,35 +78,32 @@ def _run(task: Task, limits: Limits, cage: Cage) -> Exploration | Growth:
     except subprocess.TimeoutExpired:
         child.kill()
         return _growth(child.communicate()[1])
-    if child.returncode == 0:
-        result: Exploration | LumiError = pickle.loads(out)
-        if isinstance(result, LumiError):
-            raise result
-        return result
-    return _growth(log)
+    if child.returncode:
+        return _growth(log)
+    result: Exploration | Failure = pickle.loads(out)
+    if isinstance(result, Failure):
+        raise LumiError(result.kind, result.message, hint=result.hint)
+    return result
 
 
 def _growth(log: bytes) -> Growth:
-    """The last round that a child reported."""
-    rounds = [line.split() for line in log.decode(errors="replace").splitlines() if line.startswith("round ")]
-    if not rounds:
-        return Growth(0, 0, "")
-    _, number, tuples, rule = rounds[-1]
-    return Growth(int(number), int(tuples), rule)
+    """What a child reported on its standard error."""
+    return Growth(sum(line == b"round" for line in log.splitlines()))
 
 
-def _report(number: int, size: int, matches: Mapping[str, int]) -> None:
-    """A line for the parent."""
-    busiest = max(sorted(matches), key=lambda name: matches[name], default="none")
-    print("round", number, size, busiest, file=sys.stderr, flush=True)
+def _report(number: int) -> None:
+    """Tell the parent that a round is finished."""
+    print("round", file=sys.stderr, flush=True)
 
 
 def _confine(cage: Cage) -> None:
-    """Limit this process's address space, where the system can."""
-    if sys.platform != "win32":
+    """Limit this process's address space, where the system can say how much it has."""
+    if sys.platform == "linux":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (cage.memory, cage.memory))
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        allowed = pages * resource.getpagesize() + cage.memory
+        resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))
 
 
 def main() -> None:
@@ -109,11 +111,7 @@ def main() -> None:
     task, limits, cage = pickle.load(sys.stdin.buffer)
     _confine(cage)
     try:
-        result: Exploration | LumiError = explore(task, limits, _report)
+        result: Exploration | Failure = explore(task, limits, _report)
     except LumiError as error:
-        result = error
+        result = Failure(error.kind, error.message, error.hint)
     sys.stdout.buffer.write(pickle.dumps(result))
-
-
-if __name__ == "__main__":
-    main()

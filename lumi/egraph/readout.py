@@ -21,8 +21,11 @@ from lumi.egraph.graph import Attribute, ENode
 SORTS = ("Dom", "T", "A")
 """The sorts of classes: domains, terms, accumulators."""
 
-FACTS = ("free", "final", "dtype", "over", "chunk", "acc-free", "acc-dtype")
+FACTS = ("free", "final", "dtype", "over", "chunk", "acc-free", "acc-dtype", "low", "high")
 """The analyses that leave the e-graph."""
+
+RELATIONS = ("StoreAs",)
+"""The relations that leave the e-graph, unless others are asked for."""
 
 Name: TypeAlias = "tuple[int, str]"
 """A class by the depth and the hash of its smallest e-node."""
@@ -38,7 +41,7 @@ class Tables:
     relations: dict[str, set[tuple[Attribute, ...]]]
 
 
-def read(engine: Engine, relations: Collection[str] = ("StoreAs",)) -> Tables:
+def read(engine: Engine, relations: Collection[str] = RELATIONS) -> Tables:
     """Read an e-graph out in canonical numbering, with the named relations."""
     raw = _Raw.of(engine, relations)
     number = {value: k for k, (_, value) in enumerate(sorted((n, v) for v, n in raw.names().items()))}

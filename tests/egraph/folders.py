@@ -1,0 +1,32 @@
+"""Copies of the rules folder with something added or changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lumi import paths
+from lumi.egraph.rules import RuleBook, book
+
+
+def with_file(folder: Path, name: str, text: str) -> RuleBook:
+    """The rules that come with Lumi, and one more file."""
+    _copy(folder)
+    (folder / name).write_text(text)
+    return book(folder)
+
+
+def with_change(folder: Path, old: str, new: str) -> RuleBook:
+    """The rules that come with Lumi with one text, which must occur, replaced by another."""
+    _copy(folder)
+    found = 0
+    for path in folder.glob("*.egg"):
+        text = path.read_text()
+        found += text.count(old)
+        path.write_text(text.replace(old, new))
+    assert found, f"no rule says {old}"
+    return book(folder)
+
+
+def _copy(folder: Path) -> None:
+    for path in paths.data("rules").glob("*.egg"):
+        (folder / path.name).write_text(path.read_text())

@@ -1,0 +1,84 @@
+"""Reading rules files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lumi.egraph import rules
+from lumi.egraph.rules import BUILT_IN
+from lumi.errors import LumiError
+from lumi.paths import data
+from tests.egraph.folders import with_file
+
+RULE = '(rule ((= ?e (Un "abs" ?x))) ((NonNeg ?e)) :ruleset rs-sign :name "{name}")\n'
+
+
+def test_every_rule_says_what_why_and_where() -> None:
+    for rule in rules.load():
+        assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule.name), rule.name
+        assert rule.doc.endswith(".") or re.search(r"[\w)]$", rule.doc), rule.name
+        assert rule.soundness, rule.name
+        assert rule.family in ("analysis", "exact", "relaxed", "fast-math"), rule.name
+        assert rule.ruleset in rules.book().rulesets, rule.name
+        assert rule.span.text == rule.text and rule.name in rule.text
+        assert Path(rule.span.source.name).parent == data("rules")
+
+
+def test_built_in_files_are_those_of_the_folder() -> None:
+    assert {p.name for p in data("rules").glob("*.egg")} == BUILT_IN
+    assert all(rule.is_built_in for rule in rules.load())
+
+
+def test_added_file_is_picked_up(tmp_path: Path) -> None:
+    text = "; family: mine\n\n; Says this\n; over two lines.\n; Sound: by\n; definition.\n" + RULE.format(
+        name="extra"
+    )
+    book = with_file(tmp_path, "zz.egg", text)
+    (rule,) = (r for r in book.rules if r.name == "extra")
+    assert (rule.family, rule.doc, rule.soundness) == ("mine", "Says this over two lines.", "by definition.")
+    assert rule.span.line == 7 and not rule.is_built_in and not rule.unites
+
+
+def test_family_ends_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "a.egg").write_text("; family: relaxed\n" + RULE.format(name="one"))
+    (tmp_path / "b.egg").write_text(RULE.format(name="two"))
+    assert [(r.name, r.family) for r in rules.book(tmp_path).rules] == [("one", "relaxed"), ("two", "exact")]
+
+
+def test_changed_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.egg"
+    path.write_text(RULE.format(name="one"))
+    assert [r.name for r in rules.book(tmp_path).rules] == ["one"]
+    path.write_text(RULE.format(name="another"))
+    assert [r.name for r in rules.book(tmp_path).rules] == ["another"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '(rule ((= ?e (Un "abs" ?x))) ((NonNeg ?e)) :ruleset rs-sign)',
+            "a rule needs a :name and a :ruleset",
+        ),
+        (
+            '(rule ((= ?e (Un "abs" ?x))) ((NonNeg ?e)) :name "no-ruleset")',
+            "a rule needs a :name and a :ruleset",
+        ),
+        (RULE.format(name="tile"), "two rules are named tile"),
+        ("(ruleset rs-mine", "unbalanced ("),
+        ("(ruleset rs-mine))", "unbalanced )"),
+    ],
+)
+def test_wrong_file_is_an_error_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(LumiError) as caught:
+        with_file(tmp_path, "zz.egg", text)
+    assert caught.value.message == message
+    assert caught.value.span is not None and caught.value.span.source.name.endswith("zz.egg")
+
+
+def test_empty_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(LumiError, match="no rules in"):
+        rules.book(tmp_path)
