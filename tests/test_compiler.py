@@ -23,6 +23,7 @@ from lumi.plan.plan import Plan
 from lumi.plan.text import show
 from lumi.runtime.params import Random, content
 from lumi.runtime.session import Session
+from lumi.search.explain import Progress as Gain
 from lumi.search.settings import Mode, Settings
 
 Array = np.ndarray[Any, Any]
@@ -132,6 +133,15 @@ def test_gemma_equals_its_graph_over_prefill_decode_and_chunks() -> None:
     for seq in (7, 1, 1, 3, 1, 20, 1):
         pair.call({"tokens": ids[:, past : past + seq]}, {"seq": seq, "past": past})
         past += seq
+
+
+def test_gemma_fills_its_context_to_the_last_place() -> None:
+    pair = Pair(gemma())
+    ids = np.random.default_rng(4).integers(0, 97, (1, 64)).astype(np.int32)
+    pair.call({"tokens": ids[:, :63]}, {"seq": 63, "past": 0})
+    pair.call({"tokens": ids[:, 63:]}, {"seq": 1, "past": 63})
+    with pytest.raises(LumiError, match="with past=64, the call"):
+        pair.session(tokens=ids[:, :1], past=64)
 
 
 def test_the_decode_variant_equals_the_general_one() -> None:
@@ -331,6 +341,17 @@ def test_progress_is_told_in_order() -> None:
     assert all(0 <= e.done < e.total for e in events)
 
 
+def test_ctrl_c_keeps_the_best_so_far_and_ends_all_searches() -> None:
+    def stop(event: object) -> None:
+        raise KeyboardInterrupt
+
+    work = compile_model(source("gemma3.lumi"), Options(config=GEMMA, report=stop))
+    first, *others = work.found.values()
+    assert first.explanation.interrupted
+    assert {f.explanation.mode for f in others} == {"none"}
+    Pair(work).call({"tokens": np.array([[1, 2, 3]], np.int32)}, {"seq": 3, "past": 0})
+
+
 def test_the_explanation_tells_of_every_region() -> None:
     work = gemma()
     plan = plan_of(work)
@@ -338,6 +359,23 @@ def test_the_explanation_tells_of_every_region() -> None:
     assert len(regions) == work.counts()["regions"]
     names = {k.name for k in plan.kernels}
     assert all(set(r["names"]) <= names and len(r["names"]) == len(r["kernels"]) for r in regions)
+
+
+def test_ctrl_c_in_a_search_leaves_a_plan_that_runs() -> None:
+    told: list[str] = []
+
+    def stop(progress: Gain) -> None:
+        told.append(progress.region)
+        raise KeyboardInterrupt
+
+    settings = Settings(mode=Mode.MODEL, evaluations=100)
+    options = Options(settings=settings, config=GEMMA, report=stop)
+    work = compile_model(source("gemma3.lumi"), options)
+    assert len(told) == 1
+    assert sum(f.explanation.interrupted for f in work.found.values()) == 1
+    assert {f.explanation.mode for f in work.found.values()} == {"model", "none"}
+    pair = Pair(work)
+    pair.call({"tokens": np.array([[5, 3, 2]], np.int32)}, {"past": 0, "seq": 3})
 
 
 def test_a_graph_compiles_without_a_module() -> None:
@@ -406,6 +444,7 @@ from lumi import paths
 from lumi.compiler import Options, compile_plan
 from lumi.errors import Source
 from lumi.plan.file import to_bytes
+from lumi.search.explain import Progress as Gain
 from lumi.search.settings import Mode, Settings
 text = (paths.data("models") / "attention.lumi").read_text()
 options = Options(model="causal", settings=Settings(mode=Mode.MODEL, evaluations=60))
