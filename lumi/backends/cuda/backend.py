@@ -21,13 +21,14 @@ MACHINE = Machine(
     cache_bandwidth=8e12,
     dot_rate=8e12,
     element_rate=20e12,
-    launch=2e-6,
+    launch=5e-6,
     tile_memory=96 << 10,
     cache=4 << 30,
 )
 """What the analytic model knows of the GPU: an H200, in figures that do not depend on the moment.
 
-`dot_rate` is that of contractions on the CUDA cores as the templates write them.  What is read again is
+`dot_rate` is that of contractions on the CUDA cores as the templates write them.  `launch` holds more than
+a kernel's start: the one before runs out of blocks while this one has not filled the GPU.  What is read again is
 mostly read by the blocks at work, so that buffers far larger than the 50 MiB of the last cache count as
 lying in it.
 """

@@ -31,7 +31,7 @@ INLINE float from_f16(u16 raw) {
 INLINE u16 to_f16(float x) {
   u16 raw;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(raw) : "f"(x));
-  return raw;
+  return x != x ? 0x7e00 : raw;
 }
 INLINE float round_bf16(float x) { return from_bf16(to_bf16(x)); }
 INLINE float round_f16(float x) { return from_f16(to_f16(x)); }
