@@ -12,9 +12,11 @@ from lumi.field.evaluate import evaluate
 from lumi.field.region import Region
 from lumi.llir.arithmetic import Array
 from lumi.llir.kernel import KernelGraph
-from lumi.plan.plan import ALIGNMENT
 from lumi.search.child import SharedMemory
 from lumi.search.samples import depends_on_rounding, mismatch, samples, tolerance, wide
+
+ALIGNMENT = 256
+"""Bytes: every buffer begins at a multiple of it, as the buffers of a plan do."""
 
 
 @dataclass(frozen=True, slots=True)
