@@ -31,8 +31,9 @@ class Region:
     """Stores in dependency order, the accesses they read through, and which buffers those are.
 
     `buffers[k]` is the actual name of canonical buffer `Bk`: an input's, param's or state's name, or
-    `%id` for a node's value (`%id.n` when region n keeps a value that others compute too).  A buffer that is also stored here (a cut value, a state) is
-    read after its store: `produced` maps it to the number of that store.
+    `%id` for a node's value (`%id.n` when region n keeps a value that others compute too).  A buffer
+    that is also stored here (a cut value, a state) is read after its store: `produced` maps it to the
+    number of that store.
     `key` is equal for regions that differ only in their buffers: they share everything found later.
     """
 
