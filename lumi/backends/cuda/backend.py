@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from lumi.backends.cuda import compile as nvrtc
 from lumi.backends.cuda import emit as code
@@ -14,6 +15,13 @@ from lumi.field.region import Region
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
 from lumi.search.model import Machine, estimate
 from lumi.search.protocol import Cost, Failure, Timing
+
+
+def machine(schedule: Schedule) -> Machine:
+    """What the analytic model knows of a schedule: several rows a team read their operand once."""
+    rows = dict(schedule.options).get("rows", 1)
+    return MACHINE if rows > 1 else replace(MACHINE, bandwidth=0.97 * MACHINE.bandwidth)
+
 
 MACHINE = Machine(
     units=132,
@@ -28,9 +36,9 @@ MACHINE = Machine(
 """What the analytic model knows of the GPU: an H200, in figures that do not depend on the moment.
 
 `dot_rate` is that of contractions on the CUDA cores as the templates write them.  `launch` holds more than
-a kernel's start: the one before runs out of blocks while this one has not filled the GPU.  What is read again is
-mostly read by the blocks at work, so that buffers far larger than the 50 MiB of the last cache count as
-lying in it.
+a kernel's start: the one before runs out of blocks while this one has not filled the GPU.  What is read
+again is mostly read by the blocks at work, so that buffers far larger than the 50 MiB of the last cache
+count as lying in it.
 """
 
 
@@ -64,7 +72,7 @@ class CudaBackend:
 
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one run."""
-        return estimate(kernel, dims, MACHINE)
+        return estimate(kernel, dims, machine(schedule))
 
     def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
         """Compile and run a graph on seeded random data; its times, if its results are right."""

@@ -131,9 +131,9 @@ def store(pointer: str, text: str, dtype: DType) -> str:
     return f"*({pointer}) = {text};"
 
 
-def wide_load(pointer: str, dtype: DType, count: int) -> str:
-    """CUDA that reads `count` neighbours, 4, 8 or 16 bytes, as `words`."""
-    return f"wide_load((const {_WIDE[count * dtype.size]} *)({pointer}))"
+def wide_load(pointer: str, dtype: DType, count: int, passing: bool) -> str:
+    """CUDA that reads `count` neighbours, 4, 8 or 16 bytes, as `words`; `passing` ones are read once."""
+    return f"wide_{'pass' if passing else 'load'}((const {_WIDE[count * dtype.size]} *)({pointer}))"
 
 
 def part(words: str, number: int, dtype: DType) -> str:

@@ -11,7 +11,7 @@ from lumi.backends.cuda.scope import Copy, Value, Writer
 from lumi.dtype import BOOL, DTYPES, F64, I32, DType
 from lumi.field.access import Access
 from lumi.llir import spell
-from lumi.llir.kernel import Load, Map, Operand, Position, Symbol
+from lumi.llir.kernel import Load, Map, Operand, Position, Symbol, walk
 from lumi.llir.program import Fold, Slot, axes_of, dtype_of
 
 FoldWriter = Callable[[Writer, Fold], Value]
@@ -83,20 +83,28 @@ class Expressions:
         data = {n: self.value(o, I32) for n, o in enumerate(definition.data)}
         axes = w.unrolled(definition.axes)
         lane = next((a for a in axes if self.is_wide(access, a)), None)
-        texts = {}
+        texts, passing = {}, self._is_passing(definition)
         for copy in w.copies(tuple(a for a in axes if a != lane)):
             pointer = self.pointer(access, data, copy)
             if lane is None:
                 parts = {0: ctype.load(pointer, access.dtype)}
             else:
-                parts = self._neighbours(pointer, access.dtype, lane)
+                parts = self._neighbours(pointer, access.dtype, lane, passing)
             for number, text in parts.items():
                 key = tuple(({**copy, lane: number} if lane else copy)[a] for a in axes)
                 text = ctype.conversion(text, access.dtype, definition.dtype)
                 texts[key] = self._named(text, definition.dtype)
         return Value(definition.dtype, axes, texts)
 
-    def _neighbours(self, pointer: str, dtype: DType, lane: str) -> dict[int, str]:
+    def _is_passing(self, definition: Load) -> bool:
+        """Whether a kernel reads each element of a buffer once: no loop or cell repeats the load."""
+        program = self.w.program
+        long = {a for a, e in program.kernel.axes.items() if e != 1}
+        loads = [s for s in walk(program.kernel.body) if isinstance(s, Load)]
+        again = [s for s in loads if s.access.buffer == definition.access.buffer and s.var != definition.var]
+        return long <= set(definition.axes) and not again
+
+    def _neighbours(self, pointer: str, dtype: DType, lane: str, passing: bool = False) -> dict[int, str]:
         """The elements at the copies of `lane`, read at once."""
         opened = self.w.opened(lane)
         assert opened is not None
@@ -104,7 +112,7 @@ class Expressions:
         count = chunk(dtype, opened.copies)
         for first in range(0, opened.copies, count):
             place = f"{pointer} + {first}" if first else pointer
-            raw = self.w.declare("auto", ctype.wide_load(place, dtype, count), "w")
+            raw = self.w.declare("auto", ctype.wide_load(place, dtype, count, passing), "w")
             parts |= {first + n: ctype.part(raw, n, dtype) for n in range(count)}
         return parts
 

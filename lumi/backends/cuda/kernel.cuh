@@ -123,6 +123,10 @@ template <int COUNT> struct words { u32 w[COUNT]; };
 INLINE words<4> wide_load(const uint4 *p) { const uint4 v = *p; return {v.x, v.y, v.z, v.w}; }
 INLINE words<2> wide_load(const uint2 *p) { const uint2 v = *p; return {v.x, v.y}; }
 INLINE words<1> wide_load(const u32 *p) { return {*p}; }
+/* What is read once passes through the caches. */
+INLINE words<4> wide_pass(const uint4 *p) { const uint4 v = __ldcs(p); return {v.x, v.y, v.z, v.w}; }
+INLINE words<2> wide_pass(const uint2 *p) { const uint2 v = __ldcs(p); return {v.x, v.y}; }
+INLINE words<1> wide_pass(const u32 *p) { return {__ldcs(p)}; }
 INLINE void wide_store(uint4 *p, u32 a, u32 b, u32 c, u32 d) { *p = make_uint4(a, b, c, d); }
 INLINE void wide_store(uint2 *p, u32 a, u32 b) { *p = make_uint2(a, b); }
 INLINE void wide_store(u32 *p, u32 a) { *p = a; }

@@ -20,8 +20,8 @@ _ELEMENTWISE = (
 )
 
 _REDUCING = (
-    Schedule("stream", (("rows", 2), ("unroll", 4))),
     Schedule("stream", (("rows", 4), ("unroll", 2))),
+    Schedule("stream", (("rows", 2), ("unroll", 4))),
     Schedule("stream", (("rows", 4), ("unroll", 4))),
     Schedule("stream", (("rows", 2), ("threads", 128), ("unroll", 4))),
     Schedule("stream", (("threads", 512), ("unroll", 4))),

@@ -5,12 +5,12 @@ extern "C" __global__ void __launch_bounds__(256) add(const float *__restrict__ 
     {
       for (int p2 = threadIdx.x; p2 < 256; p2 += 256) {
         const int x_i_3 = x_i_1 + (p2) * 4;
-        const auto w4 = wide_load((const uint4 *)(b0_A + (i64)x_i_3));
+        const auto w4 = wide_pass((const uint4 *)(b0_A + (i64)x_i_3));
         const float v5 = __uint_as_float(w4.w[0]);
         const float v6 = __uint_as_float(w4.w[1]);
         const float v7 = __uint_as_float(w4.w[2]);
         const float v8 = __uint_as_float(w4.w[3]);
-        const auto w9 = wide_load((const uint4 *)(b1_B + (i64)x_i_3));
+        const auto w9 = wide_pass((const uint4 *)(b1_B + (i64)x_i_3));
         const float v10 = __uint_as_float(w9.w[0]);
         const float v11 = __uint_as_float(w9.w[1]);
         const float v12 = __uint_as_float(w9.w[2]);

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(256) product(const u16 *__restrict_
           const float v13 = from_bf16((u16)(w7.w[2] >> 16));
           const float v14 = from_bf16((u16)(w7.w[3] >> 0));
           const float v15 = from_bf16((u16)(w7.w[3] >> 16));
-          const auto w16 = wide_load((const uint4 *)(b1_B + x_n_5 * 4096 + x_k_6));
+          const auto w16 = wide_pass((const uint4 *)(b1_B + x_n_5 * 4096 + x_k_6));
           const float v17 = from_bf16((u16)(w16.w[0] >> 0));
           const float v18 = from_bf16((u16)(w16.w[0] >> 16));
           const float v19 = from_bf16((u16)(w16.w[1] >> 0));
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(256) product(const u16 *__restrict_
           const float v22 = from_bf16((u16)(w16.w[2] >> 16));
           const float v23 = from_bf16((u16)(w16.w[3] >> 0));
           const float v24 = from_bf16((u16)(w16.w[3] >> 16));
-          const auto w25 = wide_load((const uint4 *)(b1_B + x_n_5 * 4096 + x_k_6 + 4096));
+          const auto w25 = wide_pass((const uint4 *)(b1_B + x_n_5 * 4096 + x_k_6 + 4096));
           const float v26 = from_bf16((u16)(w25.w[0] >> 0));
           const float v27 = from_bf16((u16)(w25.w[0] >> 16));
           const float v28 = from_bf16((u16)(w25.w[1] >> 0));
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(256) product(const u16 *__restrict_
           const float v31 = from_bf16((u16)(w25.w[2] >> 16));
           const float v32 = from_bf16((u16)(w25.w[3] >> 0));
           const float v33 = from_bf16((u16)(w25.w[3] >> 16));
-          const auto w34 = wide_load((const uint4 *)(b1_B + x_n_5 * 4096 + x_k_6 + 8192));
+          const auto w34 = wide_pass((const uint4 *)(b1_B + x_n_5 * 4096 + x_k_6 + 8192));
           const float v35 = from_bf16((u16)(w34.w[0] >> 0));
           const float v36 = from_bf16((u16)(w34.w[0] >> 16));
           const float v37 = from_bf16((u16)(w34.w[1] >> 0));
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(256) product(const u16 *__restrict_
           const float v40 = from_bf16((u16)(w34.w[2] >> 16));
           const float v41 = from_bf16((u16)(w34.w[3] >> 0));
           const float v42 = from_bf16((u16)(w34.w[3] >> 16));
-          const auto w43 = wide_load((const uint4 *)(b1_B + x_n_5 * 4096 + x_k_6 + 12288));
+          const auto w43 = wide_pass((const uint4 *)(b1_B + x_n_5 * 4096 + x_k_6 + 12288));
           const float v44 = from_bf16((u16)(w43.w[0] >> 0));
           const float v45 = from_bf16((u16)(w43.w[0] >> 16));
           const float v46 = from_bf16((u16)(w43.w[1] >> 0));
