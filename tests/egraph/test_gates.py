@@ -68,11 +68,13 @@ def test_cascade_on_its_own_reference_is_carried(term: Term) -> None:
 FRONT_ZERO = [0.0, 0.0, 0.0, 1.0, 2.0, 0.5, 1.5]
 FRONT_LOW = [-math.inf, -math.inf, -math.inf, 1.0, 2.0, 0.5, 1.5]
 ONES = [1.0] * 7
+STEADY = '(Steadiness ?ctx ?r) (= ?r (Red "sum" ?d ?x)) (= ?k'
 
 GATES = [
     ("(NonPos ?u) (Aff", "(Aff", OVERFLOW_OF_SUM, {"x": [2000.0] + [1.0] * 6, "y": [1.0] * 6 + [2000.0]}),
     ("(Zero ?r ?y) (Within ?x ?y) ", "", RATIO, {"x": ONES, "y": FRONT_ZERO, "w": ONES}),
     ("(Shift ?ctx ?u)", "(Want ?ctx ?u)", OTHER_MAX, {"x": ONES, "y": FRONT_LOW}),
+    (STEADY, STEADY.replace('"sum"', "?o"), OTHER_MAX, {"x": ONES, "y": FRONT_LOW}),
     ("(Shift ?ctx ?u)", "(Want ?ctx ?u)", OTHER_MOMENT, {"x": ONES, "y": FRONT_LOW, "w": ONES}),
 ]
 
@@ -100,17 +102,29 @@ def test_factor_of_a_selection_needs_its_guard(tmp_path: Path) -> None:
     assert worst(term, rows, with_change(tmp_path, guarded, guarded.replace("mulz", "mul"))) > 1e-3
 
 
-def worst(term: Term, rows: dict[str, object], book: RuleBook | None) -> float:
+def test_factor_of_a_sum_over_nothing_needs_its_guard(tmp_path: Path) -> None:
+    term, rows = total("j", mul(X, recip(read("t", "i")))), {"x": ONES, "t": 0.0}
+    guarded = '(Bin "mulz" (Red "sum" ?d ?bo) ?p)))\n      :ruleset rs-use :name "pull-factor-of-none"'
+    assert worst(term, rows, None, 0) == 0
+    assert worst(term, rows, with_change(tmp_path, guarded, guarded.replace("mulz", "mul")), 0) > 1e-3
+
+
+def worst(term: Term, rows: dict[str, object], book: RuleBook | None, length: int = 7) -> float:
     """The largest mismatch of any of some variants, on two equal rows of given values."""
-    seed = Seed(term, "i j")
+    seed = Seed(term, "i j", empty=() if length else ("j",))
     region = seed.region(0)
-    egraph = saturate(region, book=book)
-    values = {
-        n: np.broadcast_to(np.asarray(row, float), (2, 7) if np.ndim(row) else (2,))
-        for n, row in rows.items()
-    }
+    egraph = saturate(region, book=book, ranges=seed.dims)
+    values = {n: np.broadcast_to(row, (2, length) if np.ndim(row) else (2,)) for n, row in cut(rows, length)}
     rng, found = random.Random(0), 0.0
     for choice in variants(egraph, rng, 60):
-        got, want = outcome(region, egraph, choice, {"i": 2, "j": 7}, values, rng.getrandbits(32))
+        got, want = outcome(region, egraph, choice, {"i": 2, "j": length}, values, rng.getrandbits(32))
         found = max(found, mismatch(got, want, values.values()))
     return found
+
+
+def cut(rows: dict[str, object], length: int) -> list[tuple[str, np.ndarray]]:
+    """The first values of every row."""
+    return [
+        (n, np.asarray(row, float)[:length] if np.ndim(row) else np.asarray(row, float))
+        for n, row in rows.items()
+    ]

@@ -56,7 +56,8 @@ def array(rng: random.Random, seed: Seed, leaf: In | Gat, shape: tuple[int, ...]
 
 def draw(rng: random.Random, seed: Seed, region: Region) -> tuple[dict[str, int], dict[str, np.ndarray]]:
     """Sizes of the axes, and values of the leaves over their own axes."""
-    sizes = {a.name: rng.randint(0 if a.name in seed.empty else 1, LARGEST) for a in region.axes}
+    largest = LARGEST if len(region.axes) <= 5 else 4
+    sizes = {a.name: rng.randint(0 if a.name in seed.empty else 1, largest) for a in region.axes}
     sizes |= {a: rng.randint(1, 2) for a in sizes if a.startswith("z")}
     leaves = leaves_of(region.stores[0].term)
     if "table" in leaves:
