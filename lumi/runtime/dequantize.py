@@ -1,20 +1,23 @@
 """Quantised blocks as numpy planes, and exactly dequantised f32 weights.
 
-The formulas are those of `lumi.blocks`, in the order of operations of ggml, so results are bit-equal to
-its own.  Large tensors are converted in runs of rows whose intermediate values stay in the cache.
+Blocks are first widened to one byte a quant, then multiplied out.  The formulas are those of `lumi.blocks`,
+in the order of operations of ggml, so results are bit-equal to its own.  Large tensors are converted in
+runs of blocks whose intermediate values stay in the cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from lumi.blocks import BlockFormat, Plane
+from lumi.blocks import WIDE, BlockFormat, Plane
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Planes: TypeAlias = "Mapping[str, Array]"
+Widen: TypeAlias = "Callable[[Planes], Array]"
+"""Makes one plane of the wide format from the fields [blocks *field] of blocks."""
 
 _RUN = 1 << 18
 """Weights converted at a time: f32 and integer copies of a run fill about 3 MB."""
@@ -31,21 +34,37 @@ def split_plane(raw: Array, block: BlockFormat, plane: Plane, shape: tuple[int, 
     return field.view(plane.dtype.storage).reshape(*lead, *plane.shape)
 
 
+def wide_plane(raw: Array, block: BlockFormat, name: str, shape: tuple[int, ...]) -> Array:
+    """The plane [*rows, blocks, *field] of the block's wide format, from a tensor's u8 bytes."""
+    wide = WIDE[block.name]
+    plane = next(p for p in wide.planes if p.name == name)
+    blocks = raw.reshape(-1, block.bytes)
+    found = np.empty((len(blocks), *plane.shape), plane.dtype.storage)
+    for run, fields in _runs(blocks, block):
+        found[run] = _WIDEN[block.name][name](fields).reshape(-1, *plane.shape)
+    return found.reshape(*shape[:-1], shape[-1] // block.elements, *plane.shape)
+
+
 def dequantize(raw: Array, block: BlockFormat, shape: tuple[int, ...]) -> Array:
     """f32[*shape] of a tensor's u8 bytes."""
     weights = np.empty(shape, np.float32)
-    blocks = raw.reshape(-1, block.bytes)
     flat = weights.reshape(-1, block.elements)
-    step = max(1, _RUN // block.elements)
-    convert = _DEQUANTIZE[block.name]
-    for start in range(0, len(blocks), step):
-        run = blocks[start : start + step]
-        planes = {
-            p.name: split_plane(run, block, p, (run.size // block.bytes * block.elements,))
-            for p in block.planes
-        }
-        convert(planes, flat[start : start + step])
+    for run, fields in _runs(raw.reshape(-1, block.bytes), block):
+        wide = {name: widen(fields) for name, widen in _WIDEN[block.name].items()}
+        _WEIGHTS[WIDE[block.name].name](wide, flat[run])
     return weights
+
+
+def _runs(blocks: Array, block: BlockFormat) -> Iterator[tuple[slice, Planes]]:
+    """Runs of blocks, each with its fields [blocks *field]."""
+    step = max(1, _RUN // block.elements)
+    for start in range(0, len(blocks), step):
+        run = slice(start, start + step)
+        shape = (len(blocks[run]) * block.elements,)
+        yield run, {p.name: split_plane(blocks[run], block, p, shape) for p in block.planes}
+
+
+# -- fields to the planes of the wide format
 
 
 def _nibbles(packed: Array) -> Array:
@@ -53,69 +72,84 @@ def _nibbles(packed: Array) -> Array:
     return np.stack([packed & 15, packed >> 4], axis=-2)
 
 
-def _wide(x: Array, axes: int) -> Array:
-    """f32 of `x` with `axes` further axes of size 1."""
-    return x.astype(np.float32).reshape(*x.shape, *(1,) * axes)
+def _field(name: str) -> Widen:
+    """The field as it is."""
+    return lambda fields: fields[name]
 
 
-def _q4_0(planes: Planes, out: Array) -> None:
-    q = _nibbles(planes["qs"]).reshape(out.shape).astype(np.int8) - np.int8(8)
-    np.multiply(_wide(planes["d"], 1), q, out=out)
+def _quants_4_0(fields: Planes) -> Array:
+    return _nibbles(fields["qs"]).reshape(-1, 32).astype(np.int8) - np.int8(8)
 
 
-def _q5_0(planes: Planes, out: Array) -> None:
-    fifth = np.unpackbits(planes["qh"], axis=-1, bitorder="little")
-    q = (_nibbles(planes["qs"]).reshape(out.shape) | fifth << 4).astype(np.int8) - np.int8(16)
-    np.multiply(_wide(planes["d"], 1), q, out=out)
+def _quants_5_0(fields: Planes) -> Array:
+    fifth = np.unpackbits(fields["qh"], axis=-1, bitorder="little")
+    return (_nibbles(fields["qs"]).reshape(-1, 32) | fifth << 4).astype(np.int8) - np.int8(16)
 
 
-def _q8_0(planes: Planes, out: Array) -> None:
-    np.multiply(_wide(planes["d"], 1), planes["qs"], out=out)
+def _quants_4_k(fields: Planes) -> Array:
+    return _nibbles(fields["qs"].reshape(-1, 4, 32)).reshape(-1, 8, 32)
 
 
-def _sub_block_scales(scales: Array) -> tuple[Array, Array]:
-    """The six-bit factors and minima u8[… 8] of u8[… 12]."""
-    a, b, c = scales[..., 0:4], scales[..., 4:8], scales[..., 8:12]
-    factor = np.concatenate([a & 63, (c & 15) | (a >> 6) << 4], axis=-1)
-    least = np.concatenate([b & 63, (c >> 4) | (b >> 6) << 4], axis=-1)
-    return factor, least
+def _quants_5_k(fields: Planes) -> Array:
+    fifth = fields["qh"][:, None, :] >> np.arange(8, dtype=np.uint8)[:, None] & 1
+    return _quants_4_k(fields) | fifth << 4
 
 
-def _affine(planes: Planes, q: Array, out: Array) -> None:
-    """d S q - dmin M over sub-blocks q[blocks 8 32]."""
-    factor, least = _sub_block_scales(planes["scales"])
-    target = out.reshape(q.shape)
-    scale = (_wide(planes["d"], 1) * factor)[..., None]
-    shift = (_wide(planes["dmin"], 1) * least)[..., None]
-    np.multiply(scale, q, out=target)
-    np.subtract(target, shift, out=target)
-
-
-def _q4_k(planes: Planes, out: Array) -> None:
-    q = _nibbles(planes["qs"].reshape(-1, 4, 32))
-    _affine(planes, q.reshape(-1, 8, 32), out)
-
-
-def _q5_k(planes: Planes, out: Array) -> None:
-    low = _nibbles(planes["qs"].reshape(-1, 4, 32)).reshape(-1, 8, 32)
-    fifth = planes["qh"][:, None, :] >> np.arange(8, dtype=np.uint8)[:, None] & 1
-    _affine(planes, low | fifth << 4, out)
-
-
-def _q6_k(planes: Planes, out: Array) -> None:
-    low = _nibbles(planes["ql"].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
+def _quants_6_k(fields: Planes) -> Array:
+    low = _nibbles(fields["ql"].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
     shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
-    high = planes["qh"].reshape(-1, 2, 1, 32) >> shifts & 3
-    q = (low | high << 4).astype(np.int8) - np.int8(32)
-    scale = _wide(planes["d"], 1) * planes["scales"]
-    np.multiply(scale[..., None], q.reshape(-1, 16, 16), out=out.reshape(-1, 16, 16))
+    high = fields["qh"].reshape(-1, 2, 1, 32) >> shifts & 3
+    return (low | high << 4).astype(np.int8) - np.int8(32)
 
 
-_DEQUANTIZE: dict[str, Callable[[Planes, Array], None]] = {
-    "q4_0": _q4_0,
-    "q5_0": _q5_0,
-    "q8_0": _q8_0,
-    "q4_k": _q4_k,
-    "q5_k": _q5_k,
-    "q6_k": _q6_k,
+def _factors(fields: Planes) -> Array:
+    """The six-bit factors of the eight sub-blocks of q4_k and q5_k."""
+    a, c = fields["scales"][..., 0:4], fields["scales"][..., 8:12]
+    return np.concatenate([a & 63, (c & 15) | (a >> 6) << 4], axis=-1)
+
+
+def _minima(fields: Planes) -> Array:
+    """The six-bit minima of the eight sub-blocks of q4_k and q5_k."""
+    b, c = fields["scales"][..., 4:8], fields["scales"][..., 8:12]
+    return np.concatenate([b & 63, (c >> 4) | (b >> 6) << 4], axis=-1)
+
+
+_AFFINE = {"d": _field("d"), "dmin": _field("dmin"), "scales": _factors, "mins": _minima}
+_WIDEN: dict[str, dict[str, Widen]] = {
+    "q4_0": {"d": _field("d"), "qs": _quants_4_0},
+    "q5_0": {"d": _field("d"), "qs": _quants_5_0},
+    "q8_0": {"d": _field("d"), "qs": _field("qs")},
+    "q4_k": _AFFINE | {"qs": _quants_4_k},
+    "q5_k": _AFFINE | {"qs": _quants_5_k},
+    "q6_k": {"d": _field("d"), "scales": _field("scales"), "qs": _quants_6_k},
+}
+
+
+# -- weights of the planes of a wide format
+
+
+def _linear(planes: Planes, out: Array) -> None:
+    """d q."""
+    np.multiply(planes["d"].astype(np.float32)[:, None], planes["qs"], out=out)
+
+
+def _affine(planes: Planes, out: Array) -> None:
+    """d S q - dmin M over sub-blocks of 32."""
+    target = out.reshape(-1, 8, 32)
+    scale = planes["d"].astype(np.float32)[:, None] * planes["scales"]
+    shift = planes["dmin"].astype(np.float32)[:, None] * planes["mins"]
+    np.multiply(scale[..., None], planes["qs"].reshape(-1, 8, 32), out=target)
+    np.subtract(target, shift[..., None], out=target)
+
+
+def _scaled(planes: Planes, out: Array) -> None:
+    """d S q over sub-blocks of 16."""
+    scale = planes["d"].astype(np.float32)[:, None] * planes["scales"]
+    np.multiply(scale[..., None], planes["qs"].reshape(-1, 16, 16), out=out.reshape(-1, 16, 16))
+
+
+_WEIGHTS: dict[str, Callable[[Planes, Array], None]] = {
+    "q8_0": _linear,
+    "q5_k_wide": _affine,
+    "q6_k_wide": _scaled,
 }
