@@ -18,18 +18,38 @@ import numpy as np
 from gpu import copy_bandwidth
 
 from lumi import paths
-from lumi.backends.cuda.gpu import open_gpu
+from lumi.backends.cuda.gpu import Gpu, open_gpu
+from lumi.backends.cuda.launch import Launches
 from lumi.compiler import Options, compile_plan
 from lumi.errors import Source
-from lumi.plan.plan import Role
+from lumi.plan.plan import Plan, Role
 from lumi.runtime.session import Session
 
 PROMPT = 128
 
 
+def report(gpu: Gpu, session: Session, plan: Plan) -> None:
+    """The kernels of a decode step with their microseconds, back to back and warm, and their share."""
+    launches = plan.variants[0].launches
+    entries = session._ready[0].program.launches.entries
+    dims = {"seq": 1, "past": PROMPT}
+    rows = []
+    for number in sorted({launch.kernel for launch in plan.variants[0].launches}):
+        mine = [
+            e for e, launch in zip(entries, plan.variants[0].launches, strict=True) if launch.kernel == number
+        ]
+        alone = Launches(gpu, mine * max(1, 64 // len(mine)))
+        alone.run(dims)
+        seconds = gpu.seconds(lambda alone=alone: alone.start(dims)) / len(alone.entries)
+        rows.append((seconds * len(mine), seconds, len(mine), mine[0].cells, plan.kernels[number].name))
+    for total, seconds, count, cells, name in sorted(rows, reverse=True):
+        print(f"{total * 1e6:8.1f} us = {count:3d} x {seconds * 1e6:7.2f} us  {cells:6d} cells  {name}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--kernels", action="store_true", help="time each kernel of the step alone, warm")
     parser.add_argument("--steps", type=int, default=64)
     options = parser.parse_args()
     gpu = open_gpu()
@@ -54,6 +74,8 @@ def main() -> None:
         f"{gpu.name}: {seconds * 1e6:.0f} us a step, floor {floor * 1e6:.0f} us ({size / 1e9:.2f} GB), "
         f"{floor / seconds:.1%}; {launches} launches; compiled in {compiled:.1f} s"
     )
+    if options.kernels:
+        report(gpu, session, plan)
     if options.json:
         told = {"command": " ".join(sys.argv), "gpu": gpu.name, "driver": gpu.driver_version}
         told |= {

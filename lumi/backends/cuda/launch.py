@@ -14,7 +14,7 @@ from lumi.backends.cuda.gpu import Gpu, Graph
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step, dims
 
-BLOCKS = 16
+BLOCKS = 64
 """Blocks a multiprocessor is given at most; with more cells each block runs several."""
 
 NAME = "kernel"
@@ -52,10 +52,13 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
 
 
 class Launches:
-    """Launches in order, captured once; `run` gives the dims their values and runs them all."""
+    """Launches in order, captured once; `run` gives the dims their values and runs them all.
+
+    `entries` are what was captured.
+    """
 
     def __init__(self, gpu: Gpu, entries: Sequence[Entry]) -> None:
-        self._gpu = gpu
+        self._gpu, self.entries = gpu, tuple(entries)
         self._places: dict[tuple[str, ...], int] = {}
         for entry in entries:
             if entry.kernel.names not in self._places:

@@ -86,7 +86,9 @@ class Nests:
         shared = [a for a in order if self._length(a) > 1 and any(a not in x.axes for x in loads)]
         if not shared:
             return Dealing(team)
-        return Dealing(team, shared[-1], min(self.w.blocking.rows, self._length(shared[-1])))
+        points = math.prod(self._length(a) for a in order)
+        fair = max(points * team // self.w.blocking.threads, 1)
+        return Dealing(team, shared[-1], min(self.w.blocking.rows, self._length(shared[-1]), fair))
 
     def _wide(self, order: Sequence[str], roots: tuple[Root, ...], loads: list[Load]) -> Dealing:
         """Neighbours along the last axis as far as they can be moved together and all threads have some."""
@@ -115,6 +117,8 @@ class Nests:
         point, condition = w.fresh("p"), ""
         if dealing.team == 1:
             header = f"for (int {point} = threadIdx.x; {point} < {size}; {point} += {threads}) "
+            if total is not None and threads < total <= threads * w.blocking.unroll:
+                header = f"#pragma unroll\n{header}"
         else:
             groups = threads // dealing.team
             first = w.fresh("first")

@@ -4,7 +4,7 @@ Both templates share one code generator; they differ in how a block of threads w
 
 - `simt`: works for anything.
 - `stream`: for kernels that memory bounds: `rows` results a team computes at once share an operand,
-  loops over what is read are `unroll`ed to have more loads under way, blocks have `threads`.
+  a thread has about `unroll` turns of loads under way, blocks have `threads`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ DEFAULT = Schedule("simt")
 """The schedule that works for every kernel."""
 
 _ELEMENTWISE = (
-    Schedule("stream", (("threads", 128),)),
+    Schedule("stream", (("unroll", 4),)),
+    Schedule("stream", (("unroll", 1),)),
+    Schedule("stream", (("threads", 128), ("unroll", 4))),
     Schedule("stream", (("threads", 512),)),
 )
 

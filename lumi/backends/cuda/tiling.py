@@ -16,8 +16,8 @@ from lumi.llir import spell
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Reduce, Store, walk
 from lumi.llir.program import is_plain
 
-CELLS = 264
-"""Cells that a grid should have at least, so that every multiprocessor has work to switch to."""
+CELLS = 132
+"""Cells that a grid should have at least, so that every multiprocessor has work."""
 
 VECTOR = 4
 """Points that a thread takes at once where nothing is reduced."""
@@ -70,7 +70,7 @@ def _target(kernel: Kernel, blocking: Blocking) -> int:
     """Points that keep the threads of a block busy."""
     sums = [s for s in walk(kernel.body) if isinstance(s, Reduce | Dot)]
     if not sums:
-        return blocking.threads * VECTOR
+        return blocking.threads * VECTOR * blocking.unroll
     loads = [s for s in walk(kernel.body) if isinstance(s, Load)]
     over = {a for s in sums for a in s.over}
     if _score(kernel, loads, over) >= _score(kernel, loads, set(kernel.grid[-1:])):

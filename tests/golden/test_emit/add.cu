@@ -1,9 +1,10 @@
 extern "C" __global__ void __launch_bounds__(256) add(const float *__restrict__ b0_A, const float *__restrict__ b1_B, float *__restrict__ b2_R, const i64 *__restrict__ dims) {
   const i64 d_n = dims[0];
-  for (int cell = blockIdx.x; cell < 1024; cell += gridDim.x) {
-    const int x_i_1 = cell * 1024;
+  for (int cell = blockIdx.x; cell < 512; cell += gridDim.x) {
+    const int x_i_1 = cell * 2048;
     {
-      for (int p2 = threadIdx.x; p2 < 256; p2 += 256) {
+      #pragma unroll
+      for (int p2 = threadIdx.x; p2 < 512; p2 += 256) {
         const int x_i_3 = x_i_1 + (p2) * 4;
         const auto w4 = wide_pass((const uint4 *)(b0_A + (i64)x_i_3));
         const float v5 = __uint_as_float(w4.w[0]);

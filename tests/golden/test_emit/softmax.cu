@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(256) softmax(const float *__restric
     for (int x_j_7 = 0; x_j_7 < (int)d_j; x_j_7 += 1024) {
       const int stop8 = least(x_j_7 + 1024, (int)d_j);
       float a11 = -INFINITY;
-      #pragma unroll 2
+      #pragma unroll 4
       for (int x_j_9 = x_j_7 + (int)threadIdx.x; x_j_9 < stop8; x_j_9 += 256) {
         const float v10 = *(b0_B0 + (i64)x_i_2 * d_j + (i64)x_j_9);
         a11 = max_f32(a11, v10);
@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(256) softmax(const float *__restric
       const float v16 = exp2_f32(v15);
       const float v17 = (t5 * v16);
       float a23 = 0.0f;
-      #pragma unroll 2
+      #pragma unroll 4
       for (int x_j_18 = x_j_7 + (int)threadIdx.x; x_j_18 < stop8; x_j_18 += 256) {
         const float v19 = *(b0_B0 + (i64)x_i_2 * d_j + (i64)x_j_18);
         const float v20 = subni_f32(v19, v13);
