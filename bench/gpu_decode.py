@@ -34,10 +34,8 @@ def report(gpu: Gpu, session: Session, plan: Plan) -> None:
     entries = session._ready[0].program.launches.entries
     dims = {"seq": 1, "past": PROMPT}
     rows = []
-    for number in sorted({launch.kernel for launch in plan.variants[0].launches}):
-        mine = [
-            e for e, launch in zip(entries, plan.variants[0].launches, strict=True) if launch.kernel == number
-        ]
+    for number in sorted({launch.kernel for launch in launches}):
+        mine = [e for e, launch in zip(entries, launches, strict=True) if launch.kernel == number]
         alone = Launches(gpu, mine * max(1, 64 // len(mine)))
         alone.run(dims)
         seconds = gpu.seconds(lambda alone=alone: alone.start(dims)) / len(alone.entries)
