@@ -36,12 +36,26 @@ class Model:
         for number, variant in enumerate(self.plan.variants):
             if all(r.low <= dims[r.name] <= r.high for r in variant.dims.values()):
                 for need in self.needs[number]:
-                    _check_room(need, dims)
+                    self._check_room(need, dims)
                 return number
         values = ", ".join(f"{n}={v}" for n, v in dims.items())
         ranges = "; ".join(_box(v) for v in self.plan.variants)
         raise LumiError(
             "dim error", f"no variant of {self.plan.name} is made for {values}", hint=f"it has {ranges}"
+        )
+
+    def _check_room(self, need: Requirement, dims: Mapping[str, int]) -> None:
+        room = dim.value(need.gap, dims)
+        if room >= 0:
+            return
+        names = () if isinstance(need.gap, int) else sorted(need.gap.names())
+        size = dim.value(need.size, dims)
+        is_state = any(s.name == need.buffer for s in self.plan.states)
+        raise LumiError(
+            "dim error",
+            f"with {', '.join(f'{n}={dims[n]}' for n in names)} the call needs {size - room} elements "
+            f"along axis {need.axis} of {need.buffer}, which has {size}",
+            hint="the sequence is longer than the state has room for" if is_state else "",
         )
 
 
@@ -53,20 +67,6 @@ def load_model(plan: Plan, source: Source | None, device: Device) -> Model:
     initial = {s.name: arrays.pop(s.name) for s in plan.states if s.name in arrays}
     params = {name: device.adopt(array) for name, array in arrays.items()}
     return Model(plan, device, executable, params, initial, needs)
-
-
-def _check_room(need: Requirement, dims: Mapping[str, int]) -> None:
-    room = dim.value(need.gap, dims)
-    if room >= 0:
-        return
-    names = () if isinstance(need.gap, int) else sorted(need.gap.names())
-    size = dim.value(need.size, dims)
-    raise LumiError(
-        "dim error",
-        f"with {', '.join(f'{n}={dims[n]}' for n in names)} the call needs {size - room} elements "
-        f"along axis {need.axis} of {need.buffer}, which has {size}",
-        hint="the sequence is longer than the state has room for" if len(names) > 1 else "",
-    )
 
 
 def _box(variant: Variant) -> str:

@@ -25,6 +25,7 @@ class States:
         self._plan = plan
         self._device = device
         self._initial = initial
+        self._shaping = {name: s.name for s in reversed(plan.states) for name in s.dims()}
         self._held: dict[str, int] = {}
         self.memories: dict[str, Memory] = {
             s.name: device.allocate(size_in_bytes(Buffer(s.name, Role.STATE, s.dtype, s.shape), plan.dims))
@@ -35,15 +36,14 @@ class States:
 
     def hold(self, dims: Mapping[str, int]) -> None:
         """Use these dims; those of the shapes must be what they were in earlier calls."""
-        for s in self._plan.states:
-            for name in s.dims():
-                if self._held.get(name, dims[name]) != dims[name]:
-                    raise LumiError(
-                        "dim error",
-                        f"{name} is {dims[name]}, but state {s.name} holds {name}={self._held[name]}",
-                        hint="call reset() first",
-                    )
-        self._held |= {name: dims[name] for s in self._plan.states for name in s.dims()}
+        for name, state in self._shaping.items():
+            if self._held.get(name, dims[name]) != dims[name]:
+                raise LumiError(
+                    "dim error",
+                    f"{name} is {dims[name]}, but state {state} holds {name}={self._held[name]}",
+                    hint="call reset() first",
+                )
+        self._held |= {name: dims[name] for name in self._shaping}
 
     def reset(self) -> None:
         """Make everything what it was at first and forget the dims."""
@@ -56,7 +56,7 @@ class States:
 
     def save(self) -> dict[str, np.ndarray[Any, Any]]:
         """A copy of every state, by key."""
-        return {s.name: take(s, Place(self.memories[s.name], 0), self._shaping(s)) for s in self._plan.states}
+        return {s.name: take(s, Place(self.memories[s.name], 0), self._dims(s)) for s in self._plan.states}
 
     def load(self, states: Mapping[str, Any]) -> None:
         """Set every state to what `save` returned; a fault leaves all as they were."""
@@ -84,7 +84,7 @@ class States:
             other.memories[name].write(raw)
         return other
 
-    def _shaping(self, signature: Signature) -> Mapping[str, int]:
+    def _dims(self, signature: Signature) -> Mapping[str, int]:
         for name in signature.dims():
             if name not in self._held:
                 raise LumiError(
