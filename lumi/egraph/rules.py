@@ -8,8 +8,10 @@ folder is picked up.
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,10 +19,9 @@ from pathlib import Path
 from lumi import paths
 from lumi.errors import LumiError, Source, Span
 
-BUILT_IN = frozenset(
-    f"{stem}.egg"
-    for stem in (*("sorts", "analysis", "structure", "mask", "rereference", "exact", "relaxed", "fast-math"),)
-)
+_STEMS = ("sorts", "analysis", "structure", "mask", "rereference", "exact", "relaxed", "fast-math")
+
+BUILT_IN = frozenset(f"{stem}.egg" for stem in _STEMS)
 """The files that come with Lumi; their rules are known to saturate."""
 
 ANALYSIS = "analysis"
@@ -28,7 +29,8 @@ ANALYSIS = "analysis"
 
 _NAME = re.compile(r':name\s+"([^"]*)"')
 _RULESET = re.compile(r":ruleset\s+([^\s()]+)")
-_FAMILY = re.compile(r"^;\s*family:\s*(\S+)\s*$")
+_RULE = re.compile(r"\((rule|rewrite|birewrite)\s")
+_FAMILY = re.compile(r"^;\s*family:\s*(\S+)[^\S\n]*$", re.MULTILINE)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*|[()]|[^\s();"]+')
 
 
@@ -51,7 +53,7 @@ class Rule:
     @property
     def unites(self) -> bool:
         """Whether it makes terms equal, rather than only deriving facts."""
-        return self.text.startswith("(rewrite") or "(union " in self.text
+        return not self.text.startswith("(rule") or "(union " in self.text
 
     @property
     def is_built_in(self) -> bool:
@@ -109,7 +111,7 @@ def _book(files: tuple[tuple[str, int], ...]) -> RuleBook:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A top-level command with the comment lines right above it and the family in force."""
+    """A top-level command with the lines of the comment right above it and the family in force."""
 
     span: Span
     comment: tuple[str, ...]
@@ -117,7 +119,7 @@ class _Form:
 
     @property
     def is_rule(self) -> bool:
-        return self.span.text.startswith(("(rule", "(rewrite")) and not self.span.text.startswith("(ruleset")
+        return _RULE.match(self.span.text) is not None
 
     def rule(self) -> Rule:
         name, ruleset = _NAME.search(self.span.text), _RULESET.search(self.span.text)
@@ -128,8 +130,7 @@ class _Form:
                 self.span,
                 hint='add :name "what-it-does"',
             )
-        text = "\n".join(line.lstrip(";").strip() for line in self.comment)
-        doc, _, soundness = text.partition("Sound:")
+        doc, _, soundness = "\n".join(self.comment).partition("Sound:")
         return Rule(
             name.group(1),
             self.family,
@@ -141,36 +142,54 @@ class _Form:
 
 
 def _forms(source: Source) -> Iterator[_Form]:
+    """The commands of a file."""
+    families = [(m.start(), m.group(1)) for m in _FAMILY.finditer(source.text)]
+    for span in _spans(source):
+        family = next((f for start, f in reversed(families) if start < span.start), "exact")
+        yield _Form(span, _comment_above(span), family)
+
+
+def _spans(source: Source) -> Iterator[Span]:
+    """The places of the top-level lists of a file."""
     depth = start = 0
-    family = "exact"
-    comment: list[str] = []
-    last_line = 0
     for token in _TOKEN.finditer(source.text):
-        text = token.group()
-        if text.startswith(";"):
-            if depth == 0:
-                named = _FAMILY.match(text)
-                family = named.group(1) if named else family
-                line = source.text.count("\n", 0, token.start())
-                comment = [*comment, text] if line == last_line + 1 and not named else [] if named else [text]
-                last_line = line
-        elif text == "(":
-            start = token.start() if depth == 0 else start
-            depth += 1
-        elif text == ")":
-            depth -= 1
-            if depth < 0:
-                raise LumiError("rules error", "unbalanced )", Span(source, token.start(), token.end()))
-            if depth == 0:
-                first = source.text.count("\n", 0, start)
-                above = tuple(comment) if first == last_line + 1 else ()
-                yield _Form(Span(source, start, token.end()), above, family)
-                comment = []
+        match token.group():
+            case "(":
+                start = start if depth else token.start()
+                depth += 1
+            case ")":
+                depth -= 1
+                if depth < 0:
+                    raise LumiError("rules error", "unbalanced )", Span(source, token.start(), token.end()))
+                if depth == 0:
+                    yield Span(source, start, token.end())
+            case _:
+                pass
     if depth:
         raise LumiError("rules error", "unbalanced (", Span(source, start, start + 1))
 
 
-def select(rules: Iterable[Rule], families: Iterable[str], without: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """The rules of the analyses and of `families`, less those whose name or ruleset is in `without`."""
+def _comment_above(span: Span) -> tuple[str, ...]:
+    """The lines of the comment that ends on the line before a command, without semicolons."""
+    lines = span.source.text[: span.start].splitlines()
+    above = itertools.takewhile(lambda line: line.startswith(";"), reversed(lines))
+    return tuple(line.lstrip(";").strip() for line in above if not _FAMILY.match(line))[::-1]
+
+
+def select(rules: Sequence[Rule], families: Iterable[str], without: Iterable[str] = ()) -> tuple[Rule, ...]:
+    """The rules of the analyses and of `families`, less those whose name or ruleset is in `without`.
+
+    Raises `LumiError` for a family, name or ruleset that no rule has.
+    """
     chosen, left_out = {ANALYSIS, *families}, frozenset(without)
+    _require(chosen, {r.family for r in rules}, "family")
+    _require(left_out, {n for r in rules for n in (r.name, r.ruleset)}, "rule or ruleset")
     return tuple(r for r in rules if r.family in chosen and not {r.name, r.ruleset} & left_out)
+
+
+def _require(wanted: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Raise for the first name that is not known, with the nearest that is."""
+    for name in sorted(set(wanted) - set(known)):
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"the nearest is {near[0]}" if near else f"known are {', '.join(sorted(known)[:8])}"
+        raise LumiError("rules error", f"no {what} is called {name}", hint=hint)

@@ -82,3 +82,32 @@ def test_wrong_file_is_an_error_with_its_place(tmp_path: Path, text: str, messag
 def test_empty_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LumiError, match="no rules in"):
         rules.book(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("families", "without", "message", "hint"),
+    [
+        (("exakt",), (), "no family is called exakt", "the nearest is exact"),
+        (("exact",), ("onlin-sum",), "no rule or ruleset is called onlin-sum", "the nearest is online-sum"),
+        (("exact",), ("rs-masks",), "no rule or ruleset is called rs-masks", "the nearest is rs-mask"),
+    ],
+)
+def test_unknown_name_is_an_error(
+    families: tuple[str, ...], without: tuple[str, ...], message: str, hint: str
+) -> None:
+    with pytest.raises(LumiError) as caught:
+        rules.select(rules.load(), families, without)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_selection_keeps_the_analyses() -> None:
+    chosen = rules.select(rules.load(), ())
+    assert chosen and {r.family for r in chosen} == {"analysis"}
+    assert "tile" not in {r.name for r in rules.select(rules.load(), ("exact",), ("tile",))}
+    assert not [r for r in rules.select(rules.load(), ("exact",), ("rs-use",)) if r.ruleset == "rs-use"]
+
+
+def test_both_directions_are_a_rule(tmp_path: Path) -> None:
+    text = '(birewrite (Un "abs" ?x) (Un "abs" (Un "abs" ?x)) :ruleset rs-exact :name "abs-twice")'
+    (rule,) = (r for r in with_file(tmp_path, "zz.egg", text).rules if not r.is_built_in)
+    assert rule.unites and rule.doc == ""
