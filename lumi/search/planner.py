@@ -109,13 +109,15 @@ class Planner:
         return found
 
     def _check(self, number: int, value: int) -> None:
-        free = self.dag.free[value]
-        if free & ~AXES:
+        if self.dag.free[value] & ~AXES:
             raise InfeasibleError("a running value would be stored")
-        if number not in self.space.outputs:
-            elements = math.prod(self.most[a] for a in self.space.names(free))
-            if elements * self.space.storage(number).size > self.room:
-                raise InfeasibleError("a temporary does not fit memory")
+        if number not in self.space.outputs and not self.fits(number, value):
+            raise InfeasibleError("a temporary does not fit memory")
+
+    def fits(self, number: int, value: int) -> bool:
+        """Whether a class may be stored: it fits the room for a temporary at the largest dims."""
+        elements = math.prod(self.most[a] for a in self.space.names(self.dag.free[value]))
+        return elements * self.space.storage(number).size <= self.room
 
     def piece(self, outs: Outs, tiles: Mapping[str, int] | None = None) -> Piece:
         """The kernel for some stored classes.  Raises `InfeasibleError` when they do not fit one."""

@@ -199,10 +199,9 @@ class _Search:
     def _starts(self) -> list[tuple[Assembly, Seed]]:
         """The plans of all seeds, best first; of those that the model cannot tell apart, the first."""
         planner = self.planner
-        splits = planner.space.region.axes.mask([a for a, _ in self.settings.splits])
-        names = [n for n in CUTS if n != "chunks" or splits]
+        names = [n for n in CUTS if n != "chunks" or self.settings.splits]
         starts: list[tuple[Assembly, Seed]] = []
-        for seed in seeds(planner.space, planner.dag, planner.aliases, splits, names):
+        for seed in seeds(planner, names):
             try:
                 starts.append((planner.assemble(planner.draft(seed.genome)), seed))
             except InfeasibleError:

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lumi.egraph.graph import ENode
-from lumi.field.axis import LIMIT
-from lumi.search.alias import Aliases
-from lumi.search.dag import Dag, bits
+from lumi.search.dag import AXES, bits
 from lumi.search.draft import Draft, InfeasibleError
+from lumi.search.planner import Planner
 from lumi.search.space import Genome, Space
 
 
@@ -147,27 +146,28 @@ CUTS: Mapping[str, Cut] = {
 """Families of cuts by name.  A contraction reduced by a maximum of its own axis is left to an online loop."""
 
 
-def seeds(space: Space, dag: Dag, aliases: Aliases, splits: int, cuts: Sequence[str]) -> Iterator[Seed]:
-    """Distinct starting genomes, in the order of the families."""
-    greedy, seen = Greedy(space, splits), set[tuple[object, ...]]()
+def seeds(planner: Planner, cuts: Sequence[str]) -> Iterator[Seed]:
+    """Distinct starting genomes with the cuts of some families (names of `CUTS`), in order."""
+    space, splits = planner.space, planner.settings.splits
+    greedy, seen = Greedy(space, space.region.axes.mask([a for a, _ in splits])), set[tuple[object, ...]]()
     for weights in families(bool(splits)):
         choice = greedy.choose(weights)
         try:
-            draft = Draft(space, dag, aliases, Genome(choice, frozenset())).build()
+            draft = planner.draft(Genome(choice, frozenset()))
         except InfeasibleError:
             continue
-        reached = [c for c in draft.bodies if c in space.terms]
+        storable = [c for c, v in draft.bodies.items() if _may_store(planner, c, v)]
         for name in cuts:
-            chosen = frozenset(
-                c
-                for c in reached
-                if space.is_storable(c)
-                and c not in space.outputs
-                and not dag.free[draft.bodies[c]] >> LIMIT
-                and CUTS[name](space, draft, c)
-            )
+            chosen = frozenset(c for c in storable if CUTS[name](space, draft, c))
             cut = chosen | frozenset(space.readable)
             key = (tuple((c, choice[c]) for c in sorted(draft.bodies)), cut)
             if key not in seen:
                 seen.add(key)
                 yield Seed(Genome(choice, cut), weights, name)
+
+
+def _may_store(planner: Planner, number: int, body: int) -> bool:
+    space = planner.space
+    if number in space.outputs or number not in space.terms or not space.is_storable(number):
+        return False
+    return not planner.dag.free[body] & ~AXES and planner.fits(number, body)

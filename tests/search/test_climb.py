@@ -19,8 +19,7 @@ NAMES = ("decode", "layernorm_matmul", "linear_cross_entropy")
 
 
 def start(planner: Planner, cut: str = "everything") -> Assembly:
-    axes = planner.space.region.axes.mask([a for a, _ in planner.settings.splits])
-    first = next(seeds(planner.space, planner.dag, planner.aliases, axes, [cut]))
+    first = next(seeds(planner, [cut]))
     return planner.assemble(planner.draft(first.genome))
 
 

@@ -53,7 +53,7 @@ def test_derived_draft_equals_one_built_anew(name: str) -> None:
     planner = planner_of(GRAPHS[name])
     walker = Walker(planner, random.Random(name))
     rng, space, compared = random.Random(1), planner.space, 0
-    for _ in range(300):
+    for _ in range(150):
         genome = walker.step()
         base = fresh(planner, genome)
         if isinstance(base, str):
@@ -71,7 +71,7 @@ def test_derived_draft_equals_one_built_anew(name: str) -> None:
             continue
         assert seen(planner, made) == seen(planner, fresh(planner, after))
         compared += 1
-    assert compared > 100
+    assert compared > 50
 
 
 def by_hand(*classes: tuple[ENode, ...]) -> Planner:
@@ -92,7 +92,7 @@ def by_hand(*classes: tuple[ENode, ...]) -> Planner:
     return Planner(Space(region, egraph), Settings(), lambda k: (1.0, DEFAULT))
 
 
-READ = ENode("In", ("x", 1, 8), ())
+READ = ENode("In", ("x", 1, "f32"), ())
 
 
 def test_value_that_needs_itself_is_refused() -> None:

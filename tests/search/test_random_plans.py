@@ -136,11 +136,7 @@ class Walker:
     rng: random.Random
 
     def __post_init__(self) -> None:
-        space = self.planner.space
-        pairs = self.planner.settings.splits
-        mask = space.region.axes.mask([a for a, _ in pairs])
-        found = seeds(space, self.planner.dag, self.planner.aliases, mask, ["none", "reductions"])
-        self.starts = [s.genome for s in found]
+        self.starts = [s.genome for s in seeds(self.planner, ["none", "reductions"])]
         self.genome = self.starts[0]
 
     def step(self) -> Genome:

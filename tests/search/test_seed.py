@@ -13,8 +13,7 @@ from tests.workloads import WORKLOADS
 
 
 def made(planner: Planner, *cuts: str) -> list[Seed]:
-    axes = planner.space.region.axes.mask([a for a, _ in planner.settings.splits])
-    return list(seeds(planner.space, planner.dag, planner.aliases, axes, cuts or list(CUTS)))
+    return list(seeds(planner, cuts or list(CUTS)))
 
 
 def test_families_cover_every_style_once() -> None:
