@@ -185,7 +185,8 @@ class Work:
         if self.live > machine.tile_memory:
             seconds *= 20 * self.live / machine.tile_memory
         flops = cells * sum(f for f, *_ in self.dots)
-        work = flops / machine.dot_rate + cells * self.elements / machine.element_rate
+        fastest = max(machine.dot_rate, 2 * machine.element_rate)
+        work = flops / fastest + cells * self.elements / machine.element_rate
         floor = max(once / machine.bandwidth, work)
         return Cost(seconds, floor, once, flops + cells * self.elements, self.live)
 

@@ -297,11 +297,13 @@ class _Search:
         return Found(self.bench.graph(used), explanation)
 
     def _story(self, used: Way, contest: Contest) -> KernelStory:
-        cost = [self.backend.cost(used.kernel, used.schedule, h) for h in self.settings.hints]
+        backend, kernel, hints = self.backend, used.kernel, self.settings.hints
+        cost = [backend.cost(kernel, used.schedule, h) for h in hints]
+        floors = [sum(backend.cost(kernel, s, h).floor for h in hints) for s in backend.schedules(kernel)]
         return KernelStory(
             modelled=sum(c.seconds for c in cost),
             measured=self.bench.known(used),
-            floor=sum(c.floor for c in cost),
+            floor=min(floors),
             traffic=sum(c.traffic for c in cost),
             flops=sum(c.flops for c in cost),
             rivals=contest.rivals_of(used),

@@ -94,6 +94,13 @@ def test_narrow_product_runs_at_the_rate_of_elements() -> None:
     assert vector.seconds > matrix.seconds / 8
 
 
+@pytest.mark.parametrize("dot_rate", [1e8, 1e9, 1e11])
+@pytest.mark.parametrize("rows", [1, 64])
+def test_floor_is_never_above_the_estimate(dot_rate: float, rows: int) -> None:
+    cost = estimate(product(m=rows, tile=rows), {}, replace(MACHINE, dot_rate=dot_rate, element_rate=1e9))
+    assert 0 < cost.floor <= cost.seconds
+
+
 def test_tiles_beyond_memory_are_punished() -> None:
     tight = replace(MACHINE, tile_memory=4 << 10)
     assert estimate(product(), {}, tight).seconds > 10 * estimate(product(), {}, MACHINE).seconds
