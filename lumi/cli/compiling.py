@@ -67,7 +67,7 @@ def _add_model_options(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="put the compiled kernels into the plan, for this kind of machine",
     )
-    add("--device", metavar="NAME", help="what to compile for (default: LUMI_DEVICE, else cpu)")
+    add("--device", metavar="NAME", help="what to compile for: cpu or cuda (default: LUMI_DEVICE, else cpu)")
 
 
 def _add_search_options(group: argparse._ArgumentGroup) -> None:

@@ -1,35 +1,36 @@
-"""Checks of NVIDIA GPUs: the driver, the devices, and the libraries that a CUDA backend would use."""
+"""Checks of NVIDIA GPUs: the driver, the devices, and what the CUDA backend needs of Python."""
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, files
+from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
 
 from lumi.cli.check import Check
 
-_NONE = "there is no GPU backend yet: plans run on the CPU"
-_LIBRARIES = {
-    "NVRTC": ("nvrtc", "libnvrtc.so", ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc")),
-    "cuBLASLt": ("cublasLt", "libcublasLt.so", ("nvidia-cublas-cu12", "nvidia-cublas")),
-}
+_NONE = "plans run on the CPU"
+_USE = "lumi run --device cuda"
+_INSTALL = "pip install 'lumi[cuda]'"
+_PACKAGES = {"PyCUDA": "pycuda", "cuda-bindings": "cuda-bindings"}
+_NVRTC = ("nvrtc", "libnvrtc.so", ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"))
 
 
 def checks() -> Iterator[Check]:
-    """The driver with its devices; the libraries only where there is a device."""
+    """The driver with its devices; what Python needs only where there is a driver."""
     driver = _driver()
     if driver is None:
         yield Check("GPU", False, "no NVIDIA driver", _NONE)
         return
-    version, names = driver
-    yield Check("GPU", bool(names), ", ".join(names) or "no device", _NONE)
-    yield Check("CUDA driver", True, f"CUDA {version // 1000}.{version % 1000 // 10}")
-    for name, (short, file, distributions) in _LIBRARIES.items():
-        found = _library(short, file, distributions)
-        advice = "" if found else f"pip install {distributions[0]}"
-        yield Check(name, found is not None, found or "missing", advice)
+    number, names = driver
+    yield Check("GPU", bool(names), ", ".join(names) or "no device", _USE if names else _NONE)
+    yield Check("CUDA driver", True, f"CUDA {number // 1000}.{number % 1000 // 10}")
+    for name, distribution in _PACKAGES.items():
+        found = _installed(distribution)
+        yield Check(name, found is not None, found or "missing", "" if found else _INSTALL)
+    library = _library(*_NVRTC)
+    yield Check("NVRTC", library is not None, library or "missing", "" if library else _INSTALL)
 
 
 def _driver() -> tuple[int, list[str]] | None:
@@ -38,20 +39,30 @@ def _driver() -> tuple[int, list[str]] | None:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return None
-    version, count = ctypes.c_int(), ctypes.c_int()
+    number, count = ctypes.c_int(), ctypes.c_int()
     calls = (
         (cuda.cuInit, 0),
-        (cuda.cuDriverGetVersion, ctypes.byref(version)),
+        (cuda.cuDriverGetVersion, ctypes.byref(number)),
         (cuda.cuDeviceGetCount, ctypes.byref(count)),
     )
     if any(call(argument) for call, argument in calls):
         return None
     names = []
-    for number in range(count.value):
+    for ordinal in range(count.value):
         device, name = ctypes.c_int(), ctypes.create_string_buffer(256)
-        if not cuda.cuDeviceGet(ctypes.byref(device), number) and not cuda.cuDeviceGetName(name, 256, device):
+        if not cuda.cuDeviceGet(ctypes.byref(device), ordinal) and not cuda.cuDeviceGetName(
+            name, 256, device
+        ):
             names.append(name.value.decode())
-    return version.value, names
+    return number.value, names
+
+
+def _installed(distribution: str) -> str | None:
+    """The version of a Python package, or None."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
 
 
 def _library(short: str, file: str, distributions: tuple[str, ...]) -> str | None:

@@ -107,9 +107,11 @@ def test_a_cache_that_cannot_be_written_is_named(
 def test_a_gpu_is_told_with_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "_driver", lambda: (12080, ["NVIDIA H200"]))
     monkeypatch.setattr(gpu, "_library", lambda short, file, distributions: None)
-    device, driver, nvrtc, cublas = gpu.checks()
+    monkeypatch.setattr(gpu, "_installed", {"cuda-bindings": "12.9.1"}.get)
+    device, driver, pycuda, bindings, nvrtc = gpu.checks()
     assert (device.works, device.found) == (True, "NVIDIA H200")
-    assert "no GPU backend yet" in device.advice
+    assert "--device cuda" in device.advice
     assert driver.found == "CUDA 12.8"
-    assert nvrtc.advice == "pip install nvidia-cuda-nvrtc-cu12"
-    assert not cublas.works
+    assert (pycuda.works, pycuda.advice) == (False, "pip install 'lumi[cuda]'")
+    assert (bindings.works, bindings.found, bindings.advice) == (True, "12.9.1", "")
+    assert nvrtc.advice == "pip install 'lumi[cuda]'"
