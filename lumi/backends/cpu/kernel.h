@@ -309,7 +309,6 @@ EACH(f64x8, sin_f64x8, sin_f64)
 EACH(f64x8, sqrt_f64x8, sqrt_f64)
 EACH(f64x8, floor_f64x8, floor_f64)
 EACH(f64x8, abs_f64x8, abs_f64)
-EACH(f32x8, exp2_f32x8, exp2_f32)
 EACH(f32x8, log2_f32x8, log2_f32)
 EACH(f32x8, sin_f32x8, sin_f32)
 INLINE f32x8 abs_f32x8(f32x8 a) { return (f32x8)((i32x8)a & 0x7fffffff); }
@@ -352,6 +351,22 @@ INLINE f32x8 fma_f32x8(f32x8 a, f32x8 b, f32x8 c) {
 INLINE f64x8 fma_f64x8(f64x8 a, f64x8 b, f64x8 c) {
   for (int l = 0; l < LANES; l++) c[l] = fma_f64(a[l], b[l], c[l]);
   return c;
+}
+
+/* 2ˣ = 2ⁿ · 2ᶠ with n the nearest integer and |f| ≤ ½; the polynomial for 2ᶠ is that of Cephes (exp2f),
+ * off by less than one spacing.  2ⁿ is two factors, so that subnormal results and overflow come out right. */
+INLINE f32x8 power_of_two(i32x8 n) { return (f32x8)((n + 127) << 23); }
+INLINE f32x8 exp2_f32x8(f32x8 x) {
+  x = select_f32x8(x > 129, splat_f32(129), select_f32x8(x < -151, splat_f32(-151), x));
+  f32x8 whole = (x + 0x1.8p23f) - 0x1.8p23f, f = x - whole, p;
+  p = fma_f32x8(splat_f32(1.535336188319500e-4f), f, splat_f32(1.339887440266574e-3f));
+  p = fma_f32x8(p, f, splat_f32(9.618437357674640e-3f));
+  p = fma_f32x8(p, f, splat_f32(5.550332471162809e-2f));
+  p = fma_f32x8(p, f, splat_f32(2.402264791363012e-1f));
+  p = fma_f32x8(p, f, splat_f32(6.931472028550421e-1f));
+  p = fma_f32x8(p, f, splat_f32(1));
+  i32x8 n = __builtin_convertvector(whole, i32x8), half = n >> 1;
+  return p * power_of_two(half) * power_of_two(n - half);
 }
 
 /* ---- eight lanes: conversions ---- */
