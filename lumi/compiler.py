@@ -113,8 +113,9 @@ class Traced:
     splits: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     def key(self, region: Region) -> str:
-        """Equal for regions that may share kernels: the same terms, ranges and hints."""
-        return f"{region.key} {self.box.free} {self.box.hints()}"
+        """Equal for regions that may share kernels: the same terms, and their dims' ranges and hints."""
+        dims = sorted(region.dims() & set(self.box.free))
+        return f"{region.key} {self.box.at(dims)}"
 
 
 @dataclass(slots=True)

@@ -334,6 +334,25 @@ def test_equal_layers_share_kernels() -> None:
     assert len(many.variants[0].launches) > len(few.variants[0].launches)
 
 
+TWO = """
+(defdim seq :min 1 :max 64 :hint [1 16])
+
+(defmodel two [(x f32 [seq 8]) (y f32 [24 24])]
+  "One part depends on seq, the other does not."
+  (outputs :a (scope "one" (softmax x)) :b (scope "other" (softmax (matmul y y)))))
+"""
+
+
+def test_variants_share_what_their_dims_do_not_touch() -> None:
+    pair = Pair(work := written(TWO))
+    assert work.counts()["regions"] == 3
+    special, general = ({launch.kernel for launch in v.launches} for v in pair.plan.variants)
+    shared = {pair.plan.kernels[n].scope.partition("/")[0] for n in special & general}
+    assert shared == {"other"}
+    for seq in (1, 5):
+        pair.call(random_inputs(pair.plan, {"seq": seq}), {"seq": seq})
+
+
 def test_progress_is_told_in_order() -> None:
     events: list[Progress] = []
     compiled("mlp.lumi", progress=events.append)

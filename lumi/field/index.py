@@ -92,6 +92,16 @@ class Index:
                 found |= part.index.data()
         return frozenset(found)
 
+    def dims(self) -> frozenset[str]:
+        """Every dim whose runtime value it mentions."""
+        found: set[str] = set()
+        for part, _ in self.terms:
+            if isinstance(part, Sym):
+                found |= part.extent.names() if isinstance(part.extent, dim.Dim) else set()
+            elif isinstance(part, (Quot, Rem)):
+                found |= part.index.dims()
+        return frozenset(found)
+
     @property
     def axis(self) -> str | None:
         """The axis it is, when it is exactly one axis."""

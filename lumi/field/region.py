@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lumi.dim import Dim
 from lumi.field.access import Access
 from lumi.field.axis import AxisTable
-from lumi.field.term import Term
+from lumi.field.term import In, Term
+from lumi.field.traverse import postorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +47,12 @@ class Region:
     produced: dict[str, int]
     notes: tuple[Note, ...]
     key: str
+
+    def dims(self) -> frozenset[str]:
+        """Every dim that the region's sizes, indices and values depend on."""
+        accesses = [*self.accesses.values(), *(s.access for s in self.stores)]
+        extents = [a.extent for a in self.axes] + [size for a in accesses for size in a.shape]
+        found = {name for extent in extents if isinstance(extent, Dim) for name in extent.names()}
+        found |= {name for a in accesses for index in a.index for name in index.dims()}
+        symbols = (t.name for t in postorder(s.term for s in self.stores) if isinstance(t, In))
+        return frozenset(found | {name[1:] for name in symbols if name.startswith("$")})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lumi.dim import DimRange
@@ -23,6 +23,10 @@ class Box:
         hints = {name: r.hints or (min(max(USUAL, r.low), r.high),) for name, r in self.free.items()}
         count = max(map(len, hints.values()), default=1)
         return tuple({n: h[min(k, len(h) - 1)] for n, h in hints.items()} for k in range(count))
+
+    def at(self, dims: Iterable[str]) -> Box:
+        """The box as it is for something that depends on these free dims only."""
+        return Box({}, {name: self.free[name] for name in dims})
 
     def ranges(self, whole: Mapping[str, DimRange]) -> dict[str, DimRange]:
         """The values of every dim in `whole` that lie in the box."""
