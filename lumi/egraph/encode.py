@@ -89,6 +89,8 @@ def _text(term: Term, axes: AxisTable, inside: Sequence[str]) -> str:
             return f"(Pos {axes[axis].bit})"
         case Un(op, _):
             return f'(Un "{op}" {inside[0]})'
+        case Bin("add" | "mul" as op, Const(), b) if not isinstance(b, Const):
+            return f'(Bin "{op}" {inside[1]} {inside[0]})'  # rules look for numbers on the right
         case Bin(op, _, _):
             return f'(Bin "{op}" {inside[0]} {inside[1]})'
         case Sel():

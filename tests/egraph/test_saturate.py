@@ -187,6 +187,11 @@ def test_shared_terms_are_met_once() -> None:
     assert len([n for nodes in egraph.classes.values() for n in nodes if n.op == "Bin"]) == 200
 
 
+def test_numbers_may_stand_on_either_side() -> None:
+    for scaled in (mul(sub(X, top("j", X)), 0.5), mul(0.5, sub(X, top("j", X)))):
+        assert carried(saturate(region(total("j", exp2(scaled)))))
+
+
 def test_negative_zero_is_not_zero() -> None:
     egraph = saturate(region(Bin("max", X, Const(-0.0))))
     (node,) = egraph.classes[egraph.roots[0]]

@@ -199,15 +199,14 @@ MASK: dict[str, Seed] = {
 
 EXACT: dict[str, Seed] = {
     "mul-one-right": Seed(mul(X, 1.0), IJ),
-    "mul-one-left": Seed(mul(1.0, X), IJ),
+    "mul-one-left": all_rules(total("j", mul(X, T))),
     "add-zero-right": Seed(add(X, 0.0), IJ),
-    "add-zero-left": Seed(add(0.0, X), IJ),
+    "add-zero-left": all_rules(total("j", weights(X))),
     "exp2-zero": Seed(add(exp2(const(0.0)), X), IJ),
     "recip-one": Seed(add(recip(const(1.0)), X), IJ),
     "recipz-one": Seed(add(Un("recipz", const(1.0)), X), IJ),
     "mul-zero-constant": Seed(add(mul(0.0, 3.0), X), IJ),
-    "negated-left": all_rules(add(X, mul(-1.0, Y))),
-    "negated-right": all_rules(add(X, mul(Y, -1.0))),
+    "negated": all_rules(add(X, mul(Y, -1.0))),
     "add-negated-right": Seed(add(X, mul(-1.0, Y)), IJ),
     "add-negated-left": Seed(add(mul(Y, -1.0), X), IJ),
     "guarded-shift-eq": Seed(exp2(sub(X, Sel(bin_("eq", top("j", X), -INF), const(0.0), top("j", X)))), IJ),
