@@ -67,10 +67,15 @@ def main() -> None:
         session(tokens=tokens[:, :1], past=PROMPT + step)
         times.append(time.perf_counter() - start)
     seconds = statistics.median(times[4:])
+    launched = session._ready[0].program.launches
+    graph = statistics.median(
+        gpu.seconds(lambda: launched.start({"seq": 1, "past": PROMPT})) for _ in range(20)
+    )
     launches = [len(v.launches) for v in plan.variants]
     print(
         f"{gpu.name}: {seconds * 1e6:.0f} us a step, floor {floor * 1e6:.0f} us ({size / 1e9:.2f} GB), "
-        f"{floor / seconds:.1%}; {launches} launches; compiled in {compiled:.1f} s"
+        f"{floor / seconds:.1%}, graph {graph * 1e6:.0f} us; {launches} launches; "
+        f"compiled in {compiled:.1f} s"
     )
     if options.kernels:
         report(gpu, session, plan)
@@ -78,6 +83,7 @@ def main() -> None:
         told = {"command": " ".join(sys.argv), "gpu": gpu.name, "driver": gpu.driver_version}
         told |= {
             "seconds": seconds,
+            "graph": graph,
             "floor": floor,
             "bytes": size,
             "launches": launches,

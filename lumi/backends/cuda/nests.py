@@ -68,9 +68,12 @@ class Nests:
         if folds:
             inner = [self.streams.lane_axis(f) for f in folds]
             along = max(self.streams.score(loads, a) for a in inner)
+            team = max(self._team(a, loads) for a in inner)
             if along >= self.streams.score(loads, last):
-                team = max(self._team(a, loads) for a in inner)
                 return self._rows(order, loads, team)
+            idle = self.w.blocking.threads // math.prod(self._length(a) for a in order)
+            if min(idle, team) > 1:
+                return Dealing(min(1 << (idle.bit_length() - 1), team))
         return self._wide(order, roots, loads)
 
     def _team(self, axis: str, loads: list[Load]) -> int:
