@@ -23,11 +23,27 @@ from lumi.backends.cpu.scope import Blocking, Opened, Range, Scope, Writer
 from lumi.dtype import DType
 from lumi.llir import arithmetic, spell
 from lumi.llir.arrange import arrange
-from lumi.llir.kernel import Carry, Kernel, Loop, Step, accesses, buffers, dims, walk, written
-from lumi.llir.program import Item, Nest, TileLoop, Write, axes_of, dtype_of
+from lumi.llir.kernel import (
+    Carry,
+    Dot,
+    Kernel,
+    Loop,
+    Map,
+    Reduce,
+    Step,
+    accesses,
+    buffers,
+    dims,
+    walk,
+    written,
+)
+from lumi.llir.program import Item, Nest, TileLoop, Write, axes_of, dtype_of, is_plain
 
 STACK = 1 << 16
 """Bytes of an array above which it is taken from the heap."""
+
+CELL = 1 << 13
+"""Elements of a value above which a cell with a tile loop is made smaller: 32 KiB of f32."""
 
 PIECES = 64
 """Pieces that the cells are handed out in, so that a delayed thread does not hold up the others."""
@@ -68,17 +84,42 @@ def _text(name: str) -> str:
 
 
 def grid_tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:
-    """Tiles as they are run: the innermost grid axes hold whole blocks of copies."""
+    """Tiles as they are run: small enough for the cache, in whole blocks of copies innermost.
+
+    The cells of a grid are independent, so its tiles may have any size.  Only an axis of chunks keeps its
+    own, for the length of a chunk depends on it.
+    """
     chunks = {s.chunk for s in walk(kernel.body) if isinstance(s, Loop)}
     tiles = dict(kernel.tiles)
     free = [a for a in kernel.grid if a not in chunks]
-    for axis, copies in zip(
-        reversed(free), (max(blocking.rows, blocking.columns), blocking.rows), strict=False
-    ):
+    copies = (max(blocking.rows, blocking.columns), blocking.rows)
+    least = dict(zip(reversed(free), copies, strict=False))
+    for axis in free:
+        while tiles.get(axis, 1) > least.get(axis, 1) and _largest_value(kernel, tiles) > CELL:
+            tiles[axis] = max(tiles[axis] // 2, least.get(axis, 1))
+    for axis, block in least.items():
         extent = kernel.axes[axis]
-        most = copies if not isinstance(extent, int) else min(copies, max(extent, 1))
+        most = block if not isinstance(extent, int) else min(block, max(extent, 1))
         tiles[axis] = -(-max(tiles.get(axis, 1), 1) // most) * most
     return tiles
+
+
+def _largest_value(kernel: Kernel, tiles: Mapping[str, int]) -> int:
+    """Elements of the largest tile inside a loop that must keep its values in memory."""
+    inside = [
+        s for loop in kernel.body if isinstance(loop, Loop) and not is_plain(loop) for s in walk((loop,))
+    ]
+    axes = [s.axes for s in inside if isinstance(s, Map | Reduce | Dot)]
+    return max((math.prod(_bound(kernel, tiles, a) for a in x) for x in axes), default=0)
+
+
+def _bound(kernel: Kernel, tiles: Mapping[str, int], axis: str) -> int:
+    """The most positions of an axis in a tile; a resident axis is held whole."""
+    extent = kernel.axes[axis]
+    tile = tiles.get(axis, 1)
+    if axis in kernel.resident and isinstance(extent, int):
+        return extent
+    return min(tile, extent) if isinstance(extent, int) else tile
 
 
 class _Function:

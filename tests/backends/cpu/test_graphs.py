@@ -27,7 +27,11 @@ BATCH = ("b", "hk", "g")
 
 def steps_of(graph: KernelGraph) -> list[Step]:
     """Each kernel under one schedule of each template."""
-    found = {(n, one.template): Step(s.kernel, one) for n, s in enumerate(graph.steps) for one in schedules(s.kernel)}
+    found = {
+        (n, one.template): Step(s.kernel, one)
+        for n, s in enumerate(graph.steps)
+        for one in schedules(s.kernel)
+    }
     return list(found.values())
 
 
