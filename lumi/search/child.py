@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import mmap
 import os
@@ -34,8 +35,12 @@ class WorkerError(Exception):
         self.reason = reason
 
 
+_GENERATIONS = itertools.count(1)
+"""Numbers for memory that holds nothing yet; that of a new child is told from that of the one before."""
+
+
 class SharedMemory:
-    """A file that parent and child both map; `generation` counts how often it was made anew."""
+    """A file that parent and child both map; `generation` changes whenever it must be filled again."""
 
     def __init__(self) -> None:
         descriptor, self.path = tempfile.mkstemp(dir=_shared_folder(), prefix="lumi-")
@@ -49,7 +54,7 @@ class SharedMemory:
             self._file.truncate(size)
             self.bytes = np.frombuffer(mmap.mmap(self._file.fileno(), size), np.uint8)
             self.size = size
-            self.generation += 1
+            self.generation = next(_GENERATIONS)
 
     def view(self, offset: int, like: Array) -> Array:
         """The bytes at `offset` as an array of the type and shape of another."""
