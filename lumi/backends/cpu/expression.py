@@ -13,6 +13,10 @@ from lumi.llir import spell
 from lumi.llir.kernel import Load, Map, Operand, Position, Symbol
 from lumi.llir.program import Fold, Slot, axes_of, dtype_of
 
+KEPT = 3
+"""Vectors of one operand that are held in registers; of the larger operand of a block each is loaded when
+it is used, so that both and the results fit into sixteen registers."""
+
 FoldWriter = Callable[[Writer, Fold], Value]
 
 
@@ -152,6 +156,7 @@ class Expressions:
         """A named load; one that several copies of the code share is held in a register."""
         w = self.w
         shared = any(o.copies > 1 and a not in axes for s in w.scopes for a, o in s.opened.items())
+        shared = shared and sum(1 for _ in w.copies(axes)) <= KEPT
         if form is Form.SCALAR or not shared:
             return self._named(text, dtype, form)
         name = w.fresh("v")

@@ -29,14 +29,10 @@ for (int64_t cell = 0; cell < cells3; cell++) {
           f32x8 a25 = splat_f32(0.0f);
           f32x8 a26 = splat_f32(0.0f);
           for (int64_t x_k = 0; x_k < 64; x_k += 8) {
-            f32x8 v8 = ld_f32(b0_A + x_m * 64 + x_k);
-            KEEP(v8);
-            f32x8 v9 = ld_f32(b0_A + x_m * 64 + x_k + 64);
-            KEEP(v9);
-            f32x8 v10 = ld_f32(b0_A + x_m * 64 + x_k + 128);
-            KEEP(v10);
-            f32x8 v11 = ld_f32(b0_A + x_m * 64 + x_k + 192);
-            KEEP(v11);
+            const f32x8 v8 = ld_f32(b0_A + x_m * 64 + x_k);
+            const f32x8 v9 = ld_f32(b0_A + x_m * 64 + x_k + 64);
+            const f32x8 v10 = ld_f32(b0_A + x_m * 64 + x_k + 128);
+            const f32x8 v11 = ld_f32(b0_A + x_m * 64 + x_k + 192);
             f32x8 v12 = ld_f32(b1_B + x_n * 64 + x_k);
             KEEP(v12);
             f32x8 v13 = ld_f32(b1_B + x_n * 64 + x_k + 64);
