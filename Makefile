@@ -21,20 +21,20 @@ demo: setup  ## compile the real Gemma-3-270M and generate text on this CPU
 	$(BIN)/python bench/demo.py
 
 test: setup  ## run the test suite
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m 'not slow'
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m 'not slow'
 
 test-slow: setup  ## run the long tests too
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 check: setup  ## format, lint, types, import contract, tests
 	$(BIN)/ruff format --check lumi tests bench
 	$(BIN)/ruff check lumi tests bench
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m 'not slow'
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m 'not slow'
 
 golden: setup  ## rewrite the golden files
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup --update-golden
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --update-golden
 
 bench: setup  ## measure Gemma-3-270M on this CPU
 	$(BIN)/python bench/cpu_gemma.py

@@ -30,7 +30,7 @@ from lumi.runtime.weights import Weights, open_weights
 from lumi.search.settings import Settings
 
 # one worker runs the whole file, so that the model is compiled once
-pytestmark = [pytest.mark.weights, pytest.mark.xdist_group("gemma")]
+pytestmark = pytest.mark.weights
 
 ORACLES = Path(__file__).parent / "oracles"
 PROMPTS: list[dict[str, Any]] = json.loads((ORACLES / "gemma3_270m.json").read_text())
