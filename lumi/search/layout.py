@@ -42,12 +42,22 @@ class Layout:
         self.sequential = free & self.reduced
         self.used = free | self.reduced | self.chunks
 
-    def tiles(self, sizes: Mapping[str, int], given: Mapping[str, int]) -> dict[str, int]:
+    def tiles(
+        self,
+        sizes: Mapping[str, int],
+        given: Mapping[str, int],
+        joined: Mapping[str, str] | None = None,
+    ) -> dict[str, int]:
         """A tile size for every axis: `given`, or one that suits its extent in `sizes`.
 
-        A chunk's range depends on its number: one chunk at a time.
+        Axes that are `joined` count as the one they are part of.  A chunk's range depends on its number:
+        one chunk at a time.
         """
-        names = self.names
+        whole = joined or {}
+
+        def names(mask: int) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(whole.get(a, a) for a in self.names(mask)))
+
         tiles = dict.fromkeys(names(self.grid), 1)
         wide = [a for a in names(self.grid & ~self.chunks) if sizes[a] >= SHORTEST_TILED]
         for place, axis in enumerate(reversed(wide[-len(WIDEST_TILE) :])):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lumi import dim
-from lumi.llir.kernel import Kernel, Schedule, Statement
+from lumi.llir.coalesce import Coalesced, coalesce
+from lumi.llir.kernel import Kernel, Schedule
 from lumi.search.alias import Aliases
 from lumi.search.dag import AXES, Dag
 from lumi.search.draft import Draft, InfeasibleError
@@ -58,7 +59,8 @@ class Planner:
         self.most = {a.name: dim.value(a.extent, largest) for a in axes}
         self.room = min(settings.memory, settings.growth * self._largest_buffer(largest))
         self._layouts: dict[Outs, Layout] = {}
-        self._bodies: dict[tuple[Outs, int], tuple[Statement, ...] | None] = {}
+        self._wholes: dict[tuple[Outs, int], Coalesced | None] = {}
+        self._members: dict[str, tuple[str, ...]] = {}
         self._pieces: dict[tuple[Outs, tuple[tuple[str, int], ...]], Piece | None] = {}
 
     def _largest_buffer(self, largest: Mapping[str, int]) -> int:
@@ -133,32 +135,51 @@ class Planner:
         layout = self._layouts.get(outs)
         if layout is None:
             layout = self._layouts[outs] = Layout(self.dag, self.space, outs)
-        tiles = layout.tiles(self.sizes, given)
-        resident = layout.resident(self.sizes, tiles)
-        body = self._body(outs, layout, resident)
-        if body is None:
+        resident = layout.resident(self.sizes, layout.tiles(self.sizes, self._parted(given)))
+        whole = self._whole(outs, layout, resident)
+        if whole is None:
             return None
+        joined = {a: name for name, members in whole.members.items() for a in members}
+        tiles = layout.tiles(self.sizes, given, joined)
+        looped = [a for a in whole.kernel.axes if a not in whole.kernel.resident]
+        kernel = replace(whole.kernel, tiles={a: tiles[a] for a in looped})
+        seconds, schedule = self.price(kernel)
+        return Piece(outs, kernel, schedule, seconds) if math.isfinite(seconds) else None
+
+    def _parted(self, given: Mapping[str, int]) -> dict[str, int]:
+        """Tiles of joined axes as tiles of the axes they consist of, the innermost filled first."""
+        found: dict[str, int] = {}
+        for name, tile in given.items():
+            for axis in reversed(self._members.get(name, (name,))):
+                found[axis] = min(tile, self.sizes[axis])
+                tile = max(1, tile // self.sizes[axis])
+        return found
+
+    def _whole(self, outs: Outs, layout: Layout, resident: int) -> Coalesced | None:
+        """The kernel without tiles, the same for all that leave the same axes resident; None without one."""
+        key = (outs, resident)
+        if key not in self._wholes:
+            try:
+                self._wholes[key] = self._coalesced(outs, layout, resident)
+            except InfeasibleError as error:
+                self.refusals[str(error)] += 1
+                self._wholes[key] = None
+        return self._wholes[key]
+
+    def _coalesced(self, outs: Outs, layout: Layout, resident: int) -> Coalesced:
         names, axes = self.space.names, self.space.region.axes
         kernel = Kernel(
             axes={n: axes[n].extent for n in names(layout.used)},
             grid=names(layout.grid),
             resident=names(resident),
-            tiles={n: tiles[n] for n in names(layout.used & ~resident)},
-            body=body,
+            tiles={},
+            body=Former(self.space, self.dag, outs, layout, resident).body(),
         )
-        seconds, schedule = self.price(kernel)
-        return Piece(outs, kernel, schedule, seconds) if math.isfinite(seconds) else None
-
-    def _body(self, outs: Outs, layout: Layout, resident: int) -> tuple[Statement, ...] | None:
-        """The tile program, the same for all tiles that leave the same axes resident; None without one."""
-        key = (outs, resident)
-        if key not in self._bodies:
-            try:
-                self._bodies[key] = Former(self.space, self.dag, outs, layout, resident).body()
-            except InfeasibleError as error:
-                self.refusals[str(error)] += 1
-                self._bodies[key] = None
-        return self._bodies[key]
+        found = coalesce(kernel)
+        for name, members in found.members.items():
+            self._members[name] = members
+            self.sizes[name] = math.prod(self.sizes[a] for a in members)
+        return found
 
 
 @dataclass(slots=True)
