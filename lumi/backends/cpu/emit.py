@@ -60,8 +60,7 @@ def emit(step: Step, name: str) -> str:
             raise ValueError("a kernel that is no matrix product is scheduled as one")
         return product.emit(step.kernel, found, name)
     options = dict(step.schedule.options)
-    blocking = Blocking(options.get("rows", 1), options.get("columns", 1), options.get("unroll", 1))
-    return _Function(step.kernel, blocking, name).write()
+    return _Function(step.kernel, Blocking(**options), name).write()
 
 
 def source(functions: Iterable[str]) -> str:

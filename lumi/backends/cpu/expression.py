@@ -17,6 +17,9 @@ KEPT = 3
 """Vectors of one operand that are held in registers; of the larger operand of a block each is loaded when
 it is used, so that both and the results fit into sixteen registers."""
 
+LINE = 64
+"""Bytes that the processor fetches at once."""
+
 FoldWriter = Callable[[Writer, Fold], Value]
 
 
@@ -118,6 +121,7 @@ class Expressions:
                 text = self._element(definition, data, copy, 0)
             elif step == 1:
                 pointer = self.pointer(access, data, copy)
+                self._fetch_ahead(definition, pointer)
                 text = ctype.conversion(
                     ctype.load(pointer, access.dtype, True), access.dtype, definition.dtype, True
                 )
@@ -128,6 +132,17 @@ class Expressions:
             form = Form.LANES if spread and step != 0 else Form.SCALAR
             texts[tuple(copy.values())] = self._kept(text, definition.dtype, form, axes)
         return Value(definition.dtype, form, axes, texts)
+
+    def _fetch_ahead(self, definition: Load, pointer: str) -> None:
+        """Ask for what a load of neighbours will need later, once a cache line, if it is read only once."""
+        w, lane, size = self.w, self.w.lane(), definition.access.dtype.size
+        opened = {axis for scope in w.scopes for axis in scope.opened}
+        if not w.blocking.ahead or lane is None or not opened <= set(definition.axes):
+            return
+        place = w.coordinate(lane, {})[0]
+        w.line(
+            f"if ({place} % {LINE // size} == 0) __builtin_prefetch({pointer} + {w.blocking.ahead // size});"
+        )
 
     def _element(self, definition: Load, data: dict[int, Value], copy: Copy, lane: int) -> str:
         access = definition.access

@@ -4,7 +4,8 @@ All templates but `blas` share one code generator; they differ in how many copie
 
 - `c`: one at a time; works for anything.
 - `stream`: for a matrix times a vector, where one factor of a sum of products is read once: `rows` of it
-  share the other factor, and turns are `unroll`ed to have more sums under way.
+  share the other factor, turns are `unroll`ed to have more sums under way, and what is read once is
+  fetched `ahead` bytes early.
 - `matmul`: both factors are read again and again: blocks of `rows` × `columns` results in registers.
 - `blas`: a plain f32 matrix product, where the machine has a BLAS.
 """
@@ -21,11 +22,12 @@ DEFAULT = Schedule("c")
 """The schedule that works for every kernel."""
 
 STREAM = (
+    Schedule("stream", (("ahead", 8192), ("unroll", 2))),
     Schedule("stream", (("rows", 4),)),
-    Schedule("stream", (("rows", 8),)),
+    Schedule("stream", (("ahead", 8192),)),
     Schedule("stream", (("rows", 2), ("unroll", 2))),
-    Schedule("stream", (("unroll", 4),)),
 )
+"""One row after the other keeps up with memory; several rows at once are for weights in the cache."""
 
 MATMUL = (
     Schedule("matmul", (("columns", 3), ("rows", 4))),

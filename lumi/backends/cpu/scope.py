@@ -98,11 +98,15 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """How many copies of the code a nest of reductions runs at once, along two axes and the lanes."""
+    """How many copies of the code a nest of reductions runs at once, along two axes and the lanes.
+
+    What is read once is fetched `ahead` bytes before it is used; 0 leaves that to the processor.
+    """
 
     rows: int = 1
     columns: int = 1
     unroll: int = 1
+    ahead: int = 0
 
 
 @dataclass(slots=True)

@@ -42,6 +42,7 @@ C = Schedule("c")
 SCHEDULES = (
     C,
     Schedule("stream", (("rows", 4),)),
+    Schedule("stream", (("ahead", 8192), ("unroll", 2))),
     Schedule("stream", (("rows", 2), ("unroll", 2))),
     Schedule("matmul", (("columns", 3), ("rows", 4))),
     Schedule("matmul", (("columns", 2), ("rows", 6))),

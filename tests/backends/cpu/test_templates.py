@@ -49,7 +49,7 @@ def packed(name: str, columns: int) -> tuple[dict[str, Array], Array]:
 
 
 @pytest.mark.parametrize("name", PLANES)
-@pytest.mark.parametrize("schedule", SCHEDULES[:3], ids=str)
+@pytest.mark.parametrize("schedule", SCHEDULES[:4], ids=str)
 def test_packed_product_equals_exact_dequantisation(name: str, schedule: Schedule) -> None:
     kernel = read(name)
     stores = [s for s in kernel.body if isinstance(s, Store)]
