@@ -78,12 +78,18 @@ def _field(name: str) -> Widen:
 
 
 def _quants_4_0(fields: Planes) -> Array:
-    return _nibbles(fields["qs"]).reshape(-1, 32).astype(np.int8) - np.int8(8)
+    return _less(_nibbles(fields["qs"]).reshape(-1, 32), 8)
+
+
+def _less(quants: Array, offset: int) -> Array:
+    """u8 → i8: each value less the offset that a format stores it with."""
+    signed: Array = quants.astype(np.int8) - np.int8(offset)
+    return signed
 
 
 def _quants_5_0(fields: Planes) -> Array:
     fifth = np.unpackbits(fields["qh"], axis=-1, bitorder="little")
-    return (_nibbles(fields["qs"]).reshape(-1, 32) | fifth << 4).astype(np.int8) - np.int8(16)
+    return _less(_nibbles(fields["qs"]).reshape(-1, 32) | fifth << 4, 16)
 
 
 def _quants_4_k(fields: Planes) -> Array:
@@ -92,14 +98,15 @@ def _quants_4_k(fields: Planes) -> Array:
 
 def _quants_5_k(fields: Planes) -> Array:
     fifth = fields["qh"][:, None, :] >> np.arange(8, dtype=np.uint8)[:, None] & 1
-    return _quants_4_k(fields) | fifth << 4
+    quants: Array = _quants_4_k(fields) | fifth << 4
+    return quants
 
 
 def _quants_6_k(fields: Planes) -> Array:
     low = _nibbles(fields["ql"].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
     shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
     high = fields["qh"].reshape(-1, 2, 1, 32) >> shifts & 3
-    return (low | high << 4).astype(np.int8) - np.int8(32)
+    return _less(low | high << 4, 32)
 
 
 def _factors(fields: Planes) -> Array:
