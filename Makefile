@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
+PEER_PYTHON ?= $(BIN)/python
 STAMP := $(VENV)/.installed
 
 .PHONY: help setup demo test test-slow check golden bench fmt clean
@@ -37,7 +38,7 @@ golden: setup  ## rewrite the golden files
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --update-golden
 
 bench: setup  ## measure Gemma-3-270M on this CPU
-	$(BIN)/python bench/cpu_gemma.py
+	$(BIN)/python bench/cpu_gemma.py --peer-python $(PEER_PYTHON)
 
 fmt: setup  ## format Python and .lumi sources
 	$(BIN)/ruff format lumi tests bench

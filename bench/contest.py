@@ -80,7 +80,6 @@ def start(name: str, python: str, script: str, arguments: Sequence[str], threads
     environment = os.environ | {
         "OMP_NUM_THREADS": str(threads),
         "OPENBLAS_NUM_THREADS": str(threads),
-        "OMP_WAIT_POLICY": "passive",
         "PYTHONPATH": str(ROOT),
         "TOKENIZERS_PARALLELISM": "false",
     }
