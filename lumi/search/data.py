@@ -13,7 +13,7 @@ from lumi.field.region import Region
 from lumi.llir.arithmetic import Array
 from lumi.llir.kernel import KernelGraph
 from lumi.search.child import SharedMemory
-from lumi.search.samples import depends_on_rounding, mismatch, samples, tolerance, wide
+from lumi.search.samples import depends_on_rounding, drift, mismatch, samples, tolerance, wide
 
 ALIGNMENT = 256
 """Bytes: every buffer begins at a multiple of it, as the buffers of a plan do."""
@@ -41,6 +41,7 @@ class Bench:
     wanted: dict[str, Array] = field(init=False)
     limit: float = field(init=False)
     filled: int = -1
+    narrow: dict[str, Array] | None = None
 
     def __post_init__(self) -> None:
         self.given = samples(self.region, self.values)
@@ -94,12 +95,20 @@ class Bench:
         for store in self.region.stores:
             name = store.access.buffer
             got = memory.view(layout.copies[0][name], self.given[name])
-            wrong = mismatch(
-                got, self.wanted[name], store.access.dtype, self.limit, depends_on_rounding(store.term)
-            )
-            if wrong:
-                return f"{name}: {wrong}"
+            want, dtype, rounded = self.wanted[name], store.access.dtype, depends_on_rounding(store.term)
+            if mismatch(got, want, dtype, self.limit, rounded):
+                limit = max(self.limit, drift(self._narrowed()[name], want, dtype))
+                wrong = mismatch(got, want, dtype, limit, rounded)
+                if wrong:
+                    return f"{name}: {wrong}"
         return ""
+
+    def _narrowed(self) -> dict[str, Array]:
+        """The results as the region's own dtypes give them, operation by operation."""
+        if self.narrow is None:
+            self.narrow = {k: v.copy() if k in self.wanted else v for k, v in self.given.items()}
+            evaluate(self.region, self.narrow, self.values, wide=False)
+        return self.narrow
 
 
 def _aligned(size: int) -> int:

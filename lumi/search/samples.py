@@ -20,6 +20,9 @@ BLOCK = 1_000_003
 SLACK = 64.0
 """Roundings in a row that a right result may differ by, beside those of its longest reduction."""
 
+SPREAD = 4.0
+"""How much further than the region's own roundings take it a right result may be off."""
+
 
 def samples(region: Region, dims: Mapping[str, int], seed: int = 0) -> dict[str, Array]:
     """Raw memory for every buffer of the region by canonical name (`B0` …).
@@ -95,6 +98,23 @@ def tolerance(region: Region, dims: Mapping[str, int]) -> float:
     for access in _accesses(region):
         coarsest = max(coarsest, _spacing(access.dtype))
     return coarsest * (SLACK + math.sqrt(length))
+
+
+def drift(narrow: Array, want: Array, dtype: DType) -> float:
+    """How far a right float result may be off by what the region itself makes of a rounding.
+
+    In units of the largest result: `SPREAD` times the error of `narrow`, the raw results with every
+    operation rounded to its dtype, against `want`.  A sine amplifies the rounding of a large angle, for
+    instance, which no count of operations foresees.
+    """
+    if not dtype.is_float:
+        return 0.0
+    got = wide(narrow, dtype).reshape(want.shape)
+    finite = np.isfinite(want) & np.isfinite(got)
+    if not finite.any():
+        return 0.0
+    largest = float(np.abs(want[finite]).max())
+    return SPREAD * float(np.abs(got[finite] - want[finite]).max()) / largest if largest else 0.0
 
 
 def _spacing(dtype: DType) -> float:
