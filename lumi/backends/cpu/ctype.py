@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from lumi.backends.clike.dtypes import HELD, finite
 from lumi.dtype import BOOL, DType
 from lumi.llir import arithmetic
 
@@ -21,22 +22,15 @@ class Register:
     vector: str
 
 
-_F32 = Register("f32", "float", "f32x8")
-_F64 = Register("f64", "double", "f64x8")
-_I32 = Register("i32", "int32_t", "i32x8")
-_I64 = Register("i64", "int64_t", "i64x8")
-_BOOL = Register("bool", "int32_t", "i32x8")
-
 _REGISTERS = {
-    "f16": _F32,
-    "bf16": _F32,
-    "f32": _F32,
-    "f64": _F64,
-    "i8": _I32,
-    "u8": _I32,
-    "i32": _I32,
-    "i64": _I64,
-    "bool": _BOOL,
+    r.name: r
+    for r in (
+        Register("f32", "float", "f32x8"),
+        Register("f64", "double", "f64x8"),
+        Register("i32", "int32_t", "i32x8"),
+        Register("i64", "int64_t", "i64x8"),
+        Register("bool", "int32_t", "i32x8"),
+    )
 }
 
 _MEMORY = {
@@ -54,7 +48,7 @@ _MEMORY = {
 
 def register(dtype: DType) -> Register:
     """How values of `dtype` are held in registers."""
-    return _REGISTERS[dtype.name]
+    return _REGISTERS[HELD[dtype.name]]
 
 
 def memory(dtype: DType) -> str:
@@ -73,9 +67,7 @@ def literal(value: float, dtype: DType) -> str:
         return f'__builtin_nan{suffix}("")'
     if math.isinf(number):
         return f"{'-' if number < 0 else ''}__builtin_inf{suffix}()"
-    if number == int(number) and abs(number) < 2**24:
-        return f"{number!r}{suffix}"
-    return f"{number.hex()}{suffix}"
+    return finite(number, dtype)
 
 
 def _integer(value: int, dtype: DType) -> str:
@@ -94,7 +86,7 @@ def conversion(text: str, source: DType, target: DType, vector: bool) -> str:
         return f"narrow_mask{test}" if vector and a.name in ("f64", "i64") else test
     if source == BOOL:
         text = f"({text} & 1)" if vector else text
-        a = _I32
+        a = _REGISTERS["i32"]
     if source.is_float and not target.is_float:
         return f"{a.name}{lanes}_to_{target.name}({text})"
     if a != b:

@@ -14,12 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from lumi.backends.clike.cells import Cells
+from lumi.backends.clike.loops import tile_range, whole
+from lumi.backends.clike.scope import Scope
 from lumi.backends.cpu import ctype, product
 from lumi.backends.cpu.ctype import register
 from lumi.backends.cpu.lanes import LaneCosts
-from lumi.backends.cpu.loops import tiles
 from lumi.backends.cpu.nests import Nests
-from lumi.backends.cpu.scope import Blocking, Opened, Range, Scope, Writer
+from lumi.backends.cpu.scope import Blocking, Opened, Value, Writer
 from lumi.dtype import DType
 from lumi.llir import arithmetic, spell
 from lumi.llir.arrange import arrange
@@ -37,7 +39,7 @@ from lumi.llir.kernel import (
     walk,
     written,
 )
-from lumi.llir.program import Item, Nest, TileLoop, Write, axes_of, dtype_of, is_plain
+from lumi.llir.program import Item, Nest, is_plain
 
 STACK = 1 << 16
 """Bytes of an array above which it is taken from the heap."""
@@ -121,30 +123,26 @@ def _bound(kernel: Kernel, tiles: Mapping[str, int], axis: str) -> int:
     return min(tile, extent) if isinstance(extent, int) else tile
 
 
-class _Function:
+class _Function(Cells[Opened, Value]):
     def __init__(self, kernel: Kernel, blocking: Blocking, name: str) -> None:
-        self.kernel, self.name = kernel, name
-        self.program = arrange(kernel, grid_tiles(kernel, blocking))
+        self.name = name
+        program = arrange(kernel, grid_tiles(kernel, blocking))
         names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(kernel))}
-        self.w = Writer(self.program, blocking, names)
+        self.w = Writer(program, names, blocking=blocking)
+        super().__init__(program, self.w)
         self.nests = Nests(self.w, LaneCosts(self.program))
 
     def write(self) -> str:
         w = self.w
         w.scopes = [Scope(0)]
-        w.ranges = {a: self._whole(a) for a in self.kernel.axes}
+        w.ranges = {a: whole(w, a) for a in self.kernel.axes}
         self._parameters()
-        once = [i for i in self.program.items if self._is_common(i)]
+        once = [i for i in self.program.items if self.is_common(i)]
         with ExitStack() as memory:
-            self._items(once, memory)
+            self.items(once, memory)
             self._cells([i for i in self.program.items if i not in once])
         body = "\n".join(f"  {line}" for line in w.here.lines)
         return f"void {self.name}(void *const *buffers, const int64_t *dims) {{\n{body}\n}}\n"
-
-    def _whole(self, axis: str) -> Range:
-        extent = self.kernel.axes[axis]
-        length = extent if isinstance(extent, int) else None
-        return Range("0", spell.extent(extent), length, length)
 
     def _parameters(self) -> None:
         for number, name in enumerate(dims(self.kernel)):
@@ -154,14 +152,6 @@ class _Function:
         for number, buffer in enumerate(buffers(self.kernel)):
             kind = f"{'' if buffer in stored else 'const '}{ctype.memory(types[buffer])} *"
             self.w.line(f"{kind}const {self.w.buffers[buffer]} = buffers[{number}];")
-
-    def _is_common(self, item: Item) -> bool:
-        """Whether an item is the same in every cell: arrays without an axis of the grid."""
-        return (
-            isinstance(item, Nest)
-            and not set(item.axes) & set(self.kernel.grid)
-            and all(isinstance(r, Write) and r.var not in self.program.carried for r in item.roots)
-        )
 
     # -- cells
 
@@ -177,14 +167,14 @@ class _Function:
         with w.block(f"{share}\nfor (int64_t cell = 0; cell < {total}; cell++) "):
             self._open_grid(counts)
             with ExitStack() as memory:
-                self._items(items, memory)
+                self.items(items, memory)
 
     def _open_grid(self, counts: Mapping[str, str]) -> None:
         """Find the cell's place along each axis of the grid; the last axis runs fastest."""
         w, rest = self.w, "cell"
         for axis in reversed(self.kernel.grid):
             place = f"{rest} % {counts[axis]}" if axis != self.kernel.grid[0] else rest
-            tile, size = self.program.tiles.get(axis, 1), spell.extent(self.kernel.axes[axis])
+            tile = self.program.tiles.get(axis, 1)
             start = w.declare(
                 "int64_t", place if tile == 1 else f"{place} * {tile}", f"x_{spell.identifier(axis)}_"
             )
@@ -193,75 +183,44 @@ class _Function:
             if tile == 1:
                 w.here.opened[axis] = Opened(start)
                 continue
-            extent = self.kernel.axes[axis]
-            whole = isinstance(extent, int) and extent % tile == 0
-            last = f"{start} + {tile}"
-            stop = last if whole else w.declare("int64_t", f"least({last}, {size})", "stop")
-            w.ranges[axis] = Range(start, stop, tile if whole else None, tile)
+            w.ranges[axis] = tile_range(w, axis, start, w.ranges[axis])
 
     # -- items
 
-    def _items(self, items: Iterable[Item], memory: ExitStack) -> None:
-        """Write the items of a block; `memory` keeps their arrays until the block ends."""
-        nests = [i for i in items if isinstance(i, Nest)]
-        for var in (r.var for n in nests for r in n.roots if isinstance(r, Write)):
-            if var not in self.w.arrays:
-                definition = self.program.definitions[var]
-                memory.enter_context(self._array(var, axes_of(definition), dtype_of(definition)))
-        for item in items:
-            if isinstance(item, Nest):
-                self.nests.write(item)
-            else:
-                self._tile_loop(item, memory)
+    def nest(self, nest: Nest) -> None:
+        """Write a nest."""
+        self.nests.write(nest)
 
-    def _tile_loop(self, item: TileLoop, memory: ExitStack) -> None:
-        w, carries = self.w, item.loop.carries
-        for carry in carries:
-            self._carry(carry, memory)
-        with tiles(w, item.loop, level=True), ExitStack() as inner:
-            self._items(item.items, inner)
-            for carry in carries:
-                previous, following = w.arrays[carry.previous][0], w.arrays[carry.next][0]
-                if previous != following:
-                    w.line(f"memcpy({previous}, {following}, {self._bytes(carry.axes, carry.dtype)});")
-        for carry in carries:
-            w.arrays[carry.final] = w.arrays[carry.previous]
+    def fill(self, carry: Carry) -> None:
+        """Give every element of a carry the identity of its operator."""
+        name, start = self.w.arrays[carry.previous][0], arithmetic.identity(carry.op, carry.dtype)
+        text = ctype.literal(float(start), carry.dtype)
+        self.w.line(f"for (int64_t n = 0; n < {self._length(carry.axes)}; n++) {name}[n] = {text};")
 
-    def _carry(self, carry: Carry, memory: ExitStack) -> None:
-        """Declare the array of a carry, filled with the identity, and that of its next value."""
-        w = self.w
-        memory.enter_context(self._array(carry.previous, carry.axes, carry.dtype))
-        name = w.arrays[carry.previous][0]
-        start = ctype.literal(float(arithmetic.identity(carry.op, carry.dtype)), carry.dtype)
-        w.line(f"for (int64_t n = 0; n < {self._size(carry.axes)}; n++) {name}[n] = {start};")
-        if carry.next in w.arrays:
-            return
-        if carry.previous in self.program.in_place:
-            w.arrays[carry.next] = w.arrays[carry.previous]
-        else:
-            memory.enter_context(self._array(carry.next, carry.axes, carry.dtype))
+    def advance(self, carry: Carry) -> None:
+        """Make the next value of a carry, in an array of its own, the previous one."""
+        previous, following = self.w.arrays[carry.previous][0], self.w.arrays[carry.next][0]
+        self.w.line(f"memcpy({previous}, {following}, {self._bytes(carry.axes, carry.dtype)});")
 
     # -- arrays
 
     @contextmanager
-    def _array(self, var: str, axes: tuple[str, ...], dtype: DType) -> Iterator[None]:
+    def array(self, var: str, axes: tuple[str, ...], dtype: DType) -> Iterator[None]:
         """Declare the array of a value over those of its axes that are not open."""
         w, kind, name = self.w, register(dtype).scalar, self.w.fresh("t")
         long = tuple(a for a in axes if w.opened(a) is None)
-        on_heap = self._size(long) * 8 > STACK
+        on_heap = self._length(long) * 8 > STACK
         if on_heap:
             w.line(f"{kind} *const {name} = scratch({self._bytes(long, dtype)});")
         else:
-            w.line(f"{kind} {name}[{self._size(long)}] __attribute__((aligned(64)));")
+            w.line(f"{kind} {name}[{self._length(long)}] __attribute__((aligned(64)));")
         w.arrays[var] = (name, long)
         yield
         if on_heap:
             w.line(f"free({name});")
 
-    def _size(self, axes: tuple[str, ...]) -> int:
-        bounds = [self.w.ranges[a].bound for a in axes if self.w.opened(a) is None]
-        assert None not in bounds, f"an array over {axes} has no bound"
-        return max(math.prod(b for b in bounds if b is not None), 1)
+    def _length(self, axes: tuple[str, ...]) -> int:
+        return self.size(tuple(a for a in axes if self.w.opened(a) is None))
 
     def _bytes(self, axes: tuple[str, ...], dtype: DType) -> int:
-        return self._size(axes) * (8 if register(dtype).name.endswith("64") else 4)
+        return self._length(axes) * (8 if register(dtype).name.endswith("64") else 4)

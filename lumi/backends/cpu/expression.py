@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lumi.backends.clike.roots import operand_type
+from lumi.backends.clike.scope import Copy
 from lumi.backends.cpu import ctype, operators
 from lumi.backends.cpu.ctype import LANES, register
-from lumi.backends.cpu.scope import Copy, Form, Value, Writer
-from lumi.dtype import BOOL, DTYPES, F64, I32, DType
+from lumi.backends.cpu.scope import Form, Value, Writer
+from lumi.dtype import BOOL, DTYPES, I32, DType
 from lumi.field.access import Access
 from lumi.llir import spell
 from lumi.llir.kernel import Load, Map, Operand, Position, Symbol
@@ -219,7 +221,7 @@ class Expressions:
 
     def _map(self, definition: Map) -> Value:
         op, args = definition.op, definition.args
-        operand = self._operand_type(definition)
+        operand = operand_type(self.w.program, definition)
         if op.startswith(("cast.", "bits.")):
             return self._cast(op, self.value(args[0], operand))
         types = [BOOL, operand, operand] if op == "sel" else [operand] * len(args)
@@ -230,13 +232,6 @@ class Expressions:
             values = [self.value(a, t) for a, t in zip(args, types, strict=True)]
         form = Form.LANES if any(v.form is Form.LANES for v in values) else Form.SCALAR
         return self._combined(definition, values, operand, form)
-
-    def _operand_type(self, definition: Map) -> DType:
-        typed = definition.args[1:] if definition.op == "sel" else definition.args
-        named = [dtype_of(self.w.program.definitions[a]) for a in typed if isinstance(a, str)]
-        if named:
-            return named[0]
-        return definition.dtype if definition.dtype != BOOL else F64
 
     def _linear(self, op: str, values: list[Value], dtype: DType) -> bool:
         """Whether the sum over lanes may be taken after the operator instead of before."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lumi.backends.clike.loops import loop_range, tiles
+from lumi.backends.clike.roots import folds_together
+from lumi.backends.clike.scope import Copy, Scope
 from lumi.backends.cpu import ctype, operators
 from lumi.backends.cpu.ctype import register
 from lumi.backends.cpu.expression import Expressions
 from lumi.backends.cpu.lanes import LaneCosts
-from lumi.backends.cpu.loops import loop_range, sweep, tiles, widths
-from lumi.backends.cpu.scope import Copy, Form, Scope, Value, Writer
+from lumi.backends.cpu.loops import sweep, widths
+from lumi.backends.cpu.scope import Form, Opened, Value, Writer
 from lumi.dtype import BOOL
 from lumi.llir import arithmetic
 from lumi.llir.program import Fold
@@ -20,7 +23,7 @@ class Accumulators:
     """The running results of one fold: a C variable for each copy, and for each turn that is unrolled."""
 
     fold: Fold
-    scope: Scope
+    scope: Scope[Opened, Value]
     axes: tuple[str, ...]
     form: Form | None = None
     names: dict[tuple[int, ...], str] = field(default_factory=dict)
@@ -51,7 +54,7 @@ class FoldLoops:
 
     def write(self, w: Writer, first: Fold) -> Value:
         """The value of a fold, computed in the scope at hand with every other fold of its loop."""
-        group = self._group(w, first)
+        group = folds_together(w, first)
         made = [Accumulators(f, w.here, w.unrolled(f.axes)) for f in group]
         own = self._own_lane(w, group)
         if first.loop is not None and first.loop.guards:
@@ -66,17 +69,6 @@ class FoldLoops:
         for accumulators in made:
             w.here.values[accumulators.fold.var] = self._result(w, accumulators)
         return w.here.values[first.var]
-
-    def _group(self, w: Writer, first: Fold) -> list[Fold]:
-        if first.loop is None:
-            return [first]
-        table = [w.program.definitions[c.final] for c in first.loop.carries]
-        alike = [
-            f
-            for f in table
-            if isinstance(f, Fold) and set(f.axes) == set(first.axes) and f.over == first.over
-        ]
-        return [f for f in alike if w.depth(f.var) == len(w.scopes) - 1 and f.var not in w.here.values]
 
     def _own_lane(self, w: Writer, group: list[Fold]) -> str | None:
         """The reduced axis whose positions become lanes, unless an outer axis has them already."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 
-from lumi.backends.cpu.scope import Opened, Range, Writer
-from lumi.llir import skip, spell
-from lumi.llir.kernel import Loop
+from lumi.backends.clike.scope import Range
+from lumi.backends.cpu.scope import Opened, Writer
+from lumi.llir import spell
 
 UNROLLED = 4
 """Turns of a loop that are all written out, so that positions become constants."""
@@ -67,64 +66,3 @@ def _exact(w: Writer, axis: str, opened: Opened, span: Range, body: Callable[[],
         header = f'_Pragma("GCC unroll {UNROLLED}") {header}'
     with w.block(header, {axis: opened}):
         body()
-
-
-def loop_range(w: Writer, loop: Loop, axis: str) -> Range:
-    """The positions that a loop runs over along one of its axes: all, or those of the current chunk."""
-    extent = w.program.kernel.axes[axis]
-    size = spell.extent(extent)
-    if loop.chunk is None:
-        length = extent if isinstance(extent, int) else None
-        return Range("0", size, length, length)
-    chunks = spell.extent(w.program.kernel.axes[loop.chunk])
-    opened = w.opened(loop.chunk)
-    assert opened is not None, f"chunk axis {loop.chunk} is not open"
-    share = w.declare("int64_t", f"chunk_length({size}, {chunks})", "share")
-    start = w.declare("int64_t", f"least({size}, {opened.variable} * {share})", "start")
-    stop = w.declare("int64_t", f"least({size}, {start} + {share})", "stop")
-    return Range(start, stop)
-
-
-@contextmanager
-def tiles(w: Writer, loop: Loop, level: bool) -> Iterator[None]:
-    """Write the loops over the tiles of a loop, with its guards; inside, ranges are the current tile's.
-
-    With `level` the innermost block counts as a tile loop around what it holds, and axes with tiles of
-    one position are open in it.
-    """
-    outer = dict(w.ranges)
-    spans = [(axis, loop_range(w, loop, axis)) for axis in loop.axes]
-    with ExitStack() as stack:
-        for number, (axis, span) in enumerate(spans):
-            innermost = number == len(spans) - 1
-            stack.enter_context(_tile_loop(w, axis, span, level, level and innermost))
-        test = skip.holds_nowhere(
-            loop.guards, lambda axis: _ends(w, axis), lambda text, stem: w.declare("double", text, stem)
-        )
-        if test:
-            w.line(f"if ({test}) continue;")
-        yield
-    w.ranges = outer
-
-
-@contextmanager
-def _tile_loop(w: Writer, axis: str, span: Range, opens: bool, level: bool) -> Iterator[None]:
-    tile = w.program.tiles.get(axis, 1)
-    start = w.fresh(f"x_{spell.identifier(axis)}_")
-    header = f"for (int64_t {start} = {span.start}; {start} < {span.stop}; {start} += {tile}) "
-    opened = {axis: Opened(start)} if opens and tile == 1 else {}
-    with w.block(header, opened, tile=level):
-        whole = span.length is not None and span.length % tile == 0
-        last = f"{start} + {tile}"
-        stop = last if whole else w.declare("int64_t", f"least({last}, {span.stop})", "stop")
-        w.ranges[axis] = Range(start, stop, tile if whole else None, tile)
-        yield
-
-
-def _ends(w: Writer, axis: str) -> tuple[str, str]:
-    """The first and the last position of an axis in the current tile, as doubles."""
-    opened = w.opened(axis)
-    if opened is not None:
-        return f"(double){opened.variable}", f"(double)({opened.variable} + {opened.width - 1})"
-    span = w.ranges[axis]
-    return f"(double)({span.start})", f"(double)({span.stop} - 1)"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lumi.backends.clike.roots import stored_type
+from lumi.backends.clike.scope import Copy
 from lumi.backends.cpu import ctype
 from lumi.backends.cpu.ctype import LANES, register
 from lumi.backends.cpu.expression import Expressions
 from lumi.backends.cpu.folds import FoldLoops
 from lumi.backends.cpu.lanes import LaneCosts, access_cost
 from lumi.backends.cpu.loops import sweep, widths
-from lumi.backends.cpu.scope import Copy, Value, Writer
-from lumi.dtype import BOOL, DType
+from lumi.backends.cpu.scope import Value, Writer
+from lumi.dtype import BOOL
 from lumi.llir import spell
 from lumi.llir.kernel import Load, Operand, Store
-from lumi.llir.program import Fold, Nest, Root, arguments, axes_of, dtype_of
+from lumi.llir.program import Fold, Nest, Root, arguments, axes_of
 
 
 class Nests:
@@ -106,16 +108,11 @@ class Nests:
 
     def _root_value(self, root: Root) -> Value:
         if isinstance(root, Store):
-            return self.expressions.value(root.value, self._stored_type(root))
+            return self.expressions.value(root.value, stored_type(self.w.program, root))
         here = self.w.here.values
         if root.var not in here:
             here[root.var] = self.expressions.compute(root.var)
         return self.expressions.value(root.var, here[root.var].dtype)
-
-    def _stored_type(self, store: Store) -> DType:
-        if isinstance(store.value, str):
-            return dtype_of(self.w.program.definitions[store.value])
-        return store.access.dtype
 
     def _write(self, root: Root, value: Value) -> None:
         lane = self.w.lane()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lumi.backends.clike.dtypes import HELD, finite
 from lumi.dtype import BOOL, DType
 from lumi.llir import arithmetic
 
@@ -18,21 +19,15 @@ class Register:
     type: str
 
 
-_F32 = Register("f32", "float")
-_F64 = Register("f64", "double")
-_I32 = Register("i32", "int")
-_I64 = Register("i64", "i64")
-
 _REGISTERS = {
-    "f16": _F32,
-    "bf16": _F32,
-    "f32": _F32,
-    "f64": _F64,
-    "i8": _I32,
-    "u8": _I32,
-    "i32": _I32,
-    "i64": _I64,
-    "bool": Register("bool", "int"),
+    r.name: r
+    for r in (
+        Register("f32", "float"),
+        Register("f64", "double"),
+        Register("i32", "int"),
+        Register("i64", "i64"),
+        Register("bool", "int"),
+    )
 }
 
 _MEMORY = {
@@ -63,7 +58,7 @@ _PARTS = {
 
 def register(dtype: DType) -> Register:
     """How values of `dtype` are held in registers."""
-    return _REGISTERS[dtype.name]
+    return _REGISTERS[HELD[dtype.name]]
 
 
 def memory(dtype: DType) -> str:
@@ -77,14 +72,12 @@ def literal(value: float, dtype: DType) -> str:
     if not dtype.is_float:
         return _integer(int(held), dtype)
     number = float(held)
-    suffix, cast = ("", "(double)") if dtype.name == "f64" else ("f", "")
+    cast = "(double)" if dtype.name == "f64" else ""
     if math.isnan(number):
         return f"{cast}__int_as_float(0x7fc00000)"
     if math.isinf(number):
         return f"{'-' if number < 0 else ''}{cast}INFINITY"
-    if number == int(number) and abs(number) < 2**24:
-        return f"{number!r}{suffix}"
-    return f"{number.hex()}{suffix}"
+    return finite(number, dtype)
 
 
 def _integer(value: int, dtype: DType) -> str:

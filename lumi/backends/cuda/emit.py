@@ -15,16 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lumi import dim
+from lumi.backends.clike.cells import Cells
+from lumi.backends.clike.loops import tile_range, whole
+from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import ctype, tiling
 from lumi.backends.cuda.ctype import register
-from lumi.backends.cuda.loops import tile_range, tiles, whole
 from lumi.backends.cuda.nests import Nests
-from lumi.backends.cuda.scope import Blocking, Scope, Writer, single
+from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, single
 from lumi.dtype import DType
 from lumi.llir import arithmetic, spell
 from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Kernel, Step, accesses, buffers, dims, written
-from lumi.llir.program import Item, Nest, TileLoop, Write, axes_of, dtype_of
+from lumi.llir.program import Item, Nest
 
 SHARED = 96 << 10
 """Bytes of shared memory that a block may use on every GPU since compute capability 8.0 but one."""
@@ -77,24 +79,25 @@ def _helpers() -> str:
     return (Path(__file__).parent / "kernel.cuh").read_text()
 
 
-class _Function:
+class _Function(Cells[Opened, Value]):
     def __init__(self, kernel: Kernel, blocking: Blocking, chosen: Mapping[str, int], name: str) -> None:
-        self.kernel, self.name = kernel, name
-        self.program = arrange(kernel, chosen, flat=True, largest=LARGEST)
+        self.name = name
+        program = arrange(kernel, chosen, flat=True, largest=LARGEST)
         names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(kernel))}
-        self.w = Writer(self.program, blocking, names)
+        self.w = Writer(program, names, blocking=blocking)
+        super().__init__(program, self.w)
         self.nests = Nests(self.w)
         self.held = self.most = 0
 
     def write(self) -> str:
         w = self.w
         w.scopes = [Scope(0, w.blocking.threads)]
-        w.ranges = {a: whole(e) for a, e in self.kernel.axes.items()}
+        w.ranges = {a: whole(w, a) for a in self.kernel.axes}
         for number, name in enumerate(dims(self.kernel)):
             w.line(f"const i64 {spell.dim_name(name)} = dims[{number}];")
-        once = [i for i in self.program.items if self._is_common(i)]
+        once = [i for i in self.program.items if self.is_common(i)]
         with ExitStack() as memory:
-            self._items(once, memory)
+            self.items(once, memory)
             self._cells([i for i in self.program.items if i not in once])
         lines = [f"  {line}" for line in w.here.lines]
         if self.most:
@@ -112,14 +115,6 @@ class _Function:
         bounds = f"__launch_bounds__({self.w.blocking.threads})"
         return f'extern "C" __global__ void {bounds} {self.name}({", ".join(parameters)})'
 
-    def _is_common(self, item: Item) -> bool:
-        """Whether an item is the same in every cell: arrays without an axis of the grid."""
-        return (
-            isinstance(item, Nest)
-            and not set(item.axes) & set(self.kernel.grid)
-            and all(isinstance(r, Write) and r.var not in self.program.carried for r in item.roots)
-        )
-
     # -- cells
 
     def _cells(self, items: list[Item]) -> None:
@@ -135,7 +130,7 @@ class _Function:
         with w.block(f"for (int cell = blockIdx.x; cell < {total}; cell += gridDim.x) "):
             self._open_grid(counts)
             with ExitStack() as memory:
-                self._items(items, memory)
+                self.items(items, memory)
 
     def _open_grid(self, counts: Mapping[str, str]) -> None:
         """Find the cell's place along each axis of the grid; the last axis runs fastest."""
@@ -157,57 +152,29 @@ class _Function:
 
     # -- items
 
-    def _items(self, items: Iterable[Item], memory: ExitStack) -> None:
-        """Write the items of a block; `memory` keeps their arrays until the block ends."""
-        nests = [i for i in items if isinstance(i, Nest)]
-        for var in (r.var for n in nests for r in n.roots if isinstance(r, Write)):
-            if var not in self.w.arrays:
-                definition = self.program.definitions[var]
-                memory.enter_context(self._array(var, axes_of(definition), dtype_of(definition)))
-        for item in items:
-            if isinstance(item, Nest):
-                self.nests.write(item)
-            else:
-                self._tile_loop(item, memory)
+    def nest(self, nest: Nest) -> None:
+        """Write a nest."""
+        self.nests.write(nest)
 
-    def _tile_loop(self, item: TileLoop, memory: ExitStack) -> None:
-        w, carries = self.w, item.loop.carries
-        shared = any(w.opened(a) is None for c in carries for a in c.axes)
-        if shared:
-            w.barrier()
-        for carry in carries:
-            self._carry(carry, memory)
-        if shared:
-            w.barrier()
-        with tiles(w, item.loop, level=True), ExitStack() as inner:
-            self._items(item.items, inner)
-            for carry in carries:
-                self._advance(carry)
-        for carry in carries:
-            w.arrays[carry.final] = w.arrays[carry.previous]
-            if carry.previous in w.shared:
-                w.shared.add(carry.final)
+    def wait(self, carries: tuple[Carry, ...]) -> None:
+        """Let all threads come so far that carries in shared memory can be written or read."""
+        if any(self.w.opened(a) is None for c in carries for a in c.axes):
+            self.w.barrier()
 
-    def _carry(self, carry: Carry, memory: ExitStack) -> None:
-        """Declare the array of a carry, filled with the identity, and that of its next value."""
-        w = self.w
-        memory.enter_context(self._array(carry.previous, carry.axes, carry.dtype))
+    def fill(self, carry: Carry) -> None:
+        """Give every element of a carry the identity of its operator."""
         start = ctype.literal(float(arithmetic.identity(carry.op, carry.dtype)), carry.dtype)
-        self._each(carry, lambda place: f"{w.arrays[carry.previous][0]}{place} = {start};")
-        if carry.next in w.arrays:
-            return
-        if carry.previous in self.program.in_place:
-            w.arrays[carry.next] = w.arrays[carry.previous]
-            if carry.previous in w.shared:
-                w.shared.add(carry.next)
-        else:
-            memory.enter_context(self._array(carry.next, carry.axes, carry.dtype))
+        self._each(carry, lambda place: f"{self.w.arrays[carry.previous][0]}{place} = {start};")
 
-    def _advance(self, carry: Carry) -> None:
-        """Make the next value of a carry the previous one."""
+    def same(self, var: str, known: str) -> None:
+        """Let a value lie where another does."""
+        super().same(var, known)
+        if known in self.w.shared:
+            self.w.shared.add(var)
+
+    def advance(self, carry: Carry) -> None:
+        """Make the next value of a carry, in memory of its own, the previous one."""
         previous, following = self.w.arrays[carry.previous][0], self.w.arrays[carry.next][0]
-        if previous == following:
-            return
         if carry.previous not in self.w.shared:
             self.w.line(f"{previous} = {following};")
             return
@@ -220,13 +187,13 @@ class _Function:
         if carry.previous not in self.w.shared:
             self.w.line(statement(""))
             return
-        size, threads = self._size(self.w.arrays[carry.previous][1]), self.w.blocking.threads
+        size, threads = self.size(self.w.arrays[carry.previous][1]), self.w.blocking.threads
         self.w.line(f"for (int n = threadIdx.x; n < {size}; n += {threads}) {statement('[n]')}")
 
     # -- arrays
 
     @contextmanager
-    def _array(self, var: str, axes: tuple[str, ...], dtype: DType) -> Iterator[None]:
+    def array(self, var: str, axes: tuple[str, ...], dtype: DType) -> Iterator[None]:
         """Memory for a value over those of its axes that are not open: shared, or a register for one."""
         w, kind, name = self.w, register(dtype).type, self.w.fresh("t")
         long = tuple(a for a in axes if w.opened(a) is None)
@@ -238,14 +205,8 @@ class _Function:
         w.shared.add(var)
         before = self.held
         w.line(f"{kind} *const {name} = ({kind} *)(pool + {before});")
-        size = self._size(long) * (8 if register(dtype).name.endswith("64") else 4)
+        size = self.size(long) * (8 if register(dtype).name.endswith("64") else 4)
         self.held += -(-size // ALIGNMENT) * ALIGNMENT
         self.most = max(self.most, self.held)
         yield
         self.held = before
-
-    def _size(self, axes: tuple[str, ...]) -> int:
-        bounds = [self.w.ranges[a].bound for a in axes]
-        if None in bounds:
-            raise ValueError(f"nothing bounds the values over {' '.join(axes)} that a cell must hold")
-        return max(math.prod(b for b in bounds if b is not None), 1)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lumi import dim
+from lumi.backends.clike.roots import operand_type
+from lumi.backends.clike.scope import Copy
 from lumi.backends.cuda import ctype, operators
 from lumi.backends.cuda.ctype import register
-from lumi.backends.cuda.scope import Copy, Value, Writer
-from lumi.dtype import BOOL, DTYPES, F64, I32, DType
+from lumi.backends.cuda.scope import Value, Writer
+from lumi.dtype import BOOL, DTYPES, I32, DType
 from lumi.field.access import Access
 from lumi.llir import spell
 from lumi.llir.kernel import Load, Map, Operand, Position, Symbol, walk
@@ -192,7 +194,7 @@ class Expressions:
 
     def _map(self, definition: Map) -> Value:
         op, args = definition.op, definition.args
-        operand = self._operand_type(definition)
+        operand = operand_type(self.w.program, definition)
         if op.startswith(("cast.", "bits.")):
             value, target = self.value(args[0], operand), DTYPES[op[5:]]
             change = ctype.conversion if op.startswith("cast.") else operators.bitcast
@@ -206,13 +208,6 @@ class Expressions:
             text = operators.apply(op, [v.at(copy) for v in values], operand, definition.dtype)
             texts[tuple(copy.values())] = self._named(text, definition.dtype)
         return Value(definition.dtype, axes, texts)
-
-    def _operand_type(self, definition: Map) -> DType:
-        typed = definition.args[1:] if definition.op == "sel" else definition.args
-        named = [dtype_of(self.w.program.definitions[a]) for a in typed if isinstance(a, str)]
-        if named:
-            return named[0]
-        return definition.dtype if definition.dtype != BOOL else F64
 
 
 def _whole(dtype: DType) -> DType:

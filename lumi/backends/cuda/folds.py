@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from lumi.backends.clike.loops import loop_range, tiles
+from lumi.backends.clike.roots import folds_together
+from lumi.backends.clike.scope import Copy, Scope
 from lumi.backends.cuda import ctype, operators
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.expression import Expressions
-from lumi.backends.cuda.loops import loop_range, tiles
-from lumi.backends.cuda.scope import Copy, Scope, Value, Writer, neighbours, single
+from lumi.backends.cuda.scope import Opened, Value, Writer, neighbours, single
 from lumi.backends.cuda.streams import Streams
 from lumi.llir import arithmetic, spell
 from lumi.llir.program import Fold
@@ -27,7 +29,7 @@ class Accumulators:
     """The running results of one fold: a variable for each copy and chain, declared in `scope`."""
 
     fold: Fold
-    scope: Scope
+    scope: Scope[Opened, Value]
     axes: tuple[str, ...]
     names: dict[tuple[int, ...], str] = field(default_factory=dict)
 
@@ -50,7 +52,7 @@ class FoldLoops:
 
     def write(self, w: Writer, first: Fold) -> Value:
         """The value of a fold, computed in the scope at hand with every other fold of its loop."""
-        group, team = self._group(w, first), w.here.team
+        group, team = folds_together(w, first), w.here.team
         made = [Accumulators(f, w.here, w.unrolled(f.axes)) for f in group]
         own = self.streams.lane_axis(first)
         over = [*(a for a in first.over if a != own), own]
@@ -65,17 +67,6 @@ class FoldLoops:
         for accumulators in made:
             w.here.values[accumulators.fold.var] = self._result(w, accumulators, team)
         return w.here.values[first.var]
-
-    def _group(self, w: Writer, first: Fold) -> list[Fold]:
-        if first.loop is None:
-            return [first]
-        table = [w.program.definitions[c.final] for c in first.loop.carries]
-        alike = [
-            f
-            for f in table
-            if isinstance(f, Fold) and set(f.axes) == set(first.axes) and f.over == first.over
-        ]
-        return [f for f in alike if w.depth(f.var) == len(w.scopes) - 1 and f.var not in w.here.values]
 
     def _turns(self, w: Writer, over: Sequence[str], team: int, made: list[Accumulators]) -> None:
         """Loops over the axes, the last one shared among the team."""

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from lumi.backends.clike.roots import stored_type
+from lumi.backends.clike.scope import Copy
 from lumi.backends.cuda import ctype
 from lumi.backends.cuda.expression import Expressions, chunk
 from lumi.backends.cuda.folds import FoldLoops
-from lumi.backends.cuda.scope import Copy, Opened, Value, Writer, neighbours
+from lumi.backends.cuda.scope import Opened, Value, Writer, neighbours
 from lumi.backends.cuda.streams import Streams, widest
-from lumi.dtype import DType
 from lumi.llir import spell
 from lumi.llir.kernel import Load, Store
-from lumi.llir.program import Nest, Root, Write, dtype_of
+from lumi.llir.program import Nest, Root, Write
 
 WARP = 32
 
@@ -204,16 +205,11 @@ class Nests:
 
     def _root_value(self, root: Root) -> Value:
         if isinstance(root, Store):
-            return self.expressions.value(root.value, self._stored_type(root))
+            return self.expressions.value(root.value, stored_type(self.w.program, root))
         here = self.w.here.values
         if root.var not in here:
             here[root.var] = self.expressions.compute(root.var)
         return self.expressions.value(root.var, here[root.var].dtype)
-
-    def _stored_type(self, store: Store) -> DType:
-        if isinstance(store.value, str):
-            return dtype_of(self.w.program.definitions[store.value])
-        return store.access.dtype
 
     def _write(self, root: Root, value: Value) -> None:
         axes = self.w.unrolled(root.axes)

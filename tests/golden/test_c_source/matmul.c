@@ -7,7 +7,7 @@ void matmul(void *const *buffers, const int64_t *dims) {
   const int64_t cells2 = (24 + 23) / 24;
   const int64_t cells3 = cells1 * cells2;
   #pragma omp for schedule(dynamic, 1 + cells3 / 64) nowait
-for (int64_t cell = 0; cell < cells3; cell++) {
+  for (int64_t cell = 0; cell < cells3; cell++) {
     const int64_t x_n_4 = cell % cells2 * 24;
     const int64_t rest5 = cell / cells2;
     const int64_t x_m_6 = rest5 * 4;

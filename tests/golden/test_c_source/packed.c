@@ -6,7 +6,7 @@ void packed(void *const *buffers, const int64_t *dims) {
   const int64_t cells1 = (24 + 3) / 4;
   const int64_t cells2 = cells1;
   #pragma omp for schedule(dynamic, 1 + cells2 / 64) nowait
-for (int64_t cell = 0; cell < cells2; cell++) {
+  for (int64_t cell = 0; cell < cells2; cell++) {
     const int64_t x_a_3 = cell * 4;
     {
       const int64_t x_a = x_a_3;

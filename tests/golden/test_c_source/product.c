@@ -6,7 +6,7 @@ void product(void *const *buffers, const int64_t *dims) {
   const int64_t cells1 = (d_n + 15) / 16;
   const int64_t cells2 = cells1;
   #pragma omp for schedule(dynamic, 1 + cells2 / 64) nowait
-for (int64_t cell = 0; cell < cells2; cell++) {
+  for (int64_t cell = 0; cell < cells2; cell++) {
     const int64_t x_i_3 = cell * 16;
     const int64_t stop4 = least(x_i_3 + 16, d_n);
     {

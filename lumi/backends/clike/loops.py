@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from lumi.backends.cuda.scope import Range, Writer, single
+from lumi.backends.clike.scope import BaseWriter, O, Range, V
 from lumi.dim import Extent
 from lumi.llir import skip, spell
 from lumi.llir.kernel import Loop
@@ -19,20 +19,16 @@ def multiple_of(extent: Extent) -> int:
     return math.gcd(*(coefficient for _, coefficient in extent.terms))
 
 
-def stop_text(extent: Extent) -> str:
-    """CUDA for the number of positions of an axis."""
-    return str(extent) if isinstance(extent, int) else f"(int){spell.extent(extent)}"
-
-
-def whole(extent: Extent) -> Range:
+def whole(w: BaseWriter[O, V], axis: str) -> Range:
     """All positions of an axis."""
+    extent = w.program.kernel.axes[axis]
     length = extent if isinstance(extent, int) else None
-    return Range("0", stop_text(extent), length, length, multiple_of(extent))
+    return Range("0", w.extent(extent), length, length, multiple_of(extent))
 
 
-def loop_range(w: Writer, loop: Loop, axis: str) -> Range:
+def loop_range(w: BaseWriter[O, V], loop: Loop, axis: str) -> Range:
     """The positions that a loop runs over along one of its axes: all, or those of the current chunk."""
-    span = whole(w.program.kernel.axes[axis])
+    span = whole(w, axis)
     if loop.chunk is None:
         return span
     extent, count = w.program.kernel.axes[axis], w.program.kernel.axes[loop.chunk]
@@ -42,25 +38,26 @@ def loop_range(w: Writer, loop: Loop, axis: str) -> Range:
         length = -(-extent // max(count, 1))
         share, multiple = str(length), math.gcd(length, extent)
     else:
-        share = w.declare("int", f"chunk_length({span.stop}, {spell.extent(count)})", "share")
+        share = w.declare(w.integer, f"chunk_length({span.stop}, {spell.extent(count)})", "share")
         multiple = 1
-    start = w.declare("int", f"least({span.stop}, {opened.places[0][0]} * {share})", "start")
-    stop = w.declare("int", f"least({span.stop}, {start} + {share})", "stop")
+    place = w.position(opened)
+    start = w.declare(w.integer, f"least({span.stop}, {place} * {share})", "start")
+    stop = w.declare(w.integer, f"least({span.stop}, {start} + {share})", "stop")
     return Range(start, stop, multiple=max(multiple, 1))
 
 
-def tile_range(w: Writer, axis: str, start: str, span: Range) -> Range:
+def tile_range(w: BaseWriter[O, V], axis: str, start: str, span: Range) -> Range:
     """The positions of the tile of an axis that begins at `start`."""
     tile = w.program.tiles.get(axis, 1)
     bound = tile if span.length is None else min(tile, max(span.length, 1))
     exact = span.length is not None and span.length % tile == 0
     last = f"{start} + {tile}"
-    stop = last if exact else w.declare("int", f"least({last}, {span.stop})", "stop")
+    stop = last if exact else w.declare(w.integer, f"least({last}, {span.stop})", "stop")
     return Range(start, stop, tile if exact else None, bound, math.gcd(tile, span.multiple))
 
 
 @contextmanager
-def tiles(w: Writer, loop: Loop, level: bool) -> Iterator[None]:
+def tiles(w: BaseWriter[O, V], loop: Loop, level: bool) -> Iterator[None]:
     """Write the loops over the tiles of a loop, with its guards; inside, ranges are the current tile's.
 
     With `level` the innermost block counts as a tile loop around what it holds, and axes with tiles of
@@ -82,21 +79,20 @@ def tiles(w: Writer, loop: Loop, level: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _tile_loop(w: Writer, axis: str, span: Range, opens: bool, level: bool) -> Iterator[None]:
+def _tile_loop(w: BaseWriter[O, V], axis: str, span: Range, opens: bool, level: bool) -> Iterator[None]:
     tile = w.program.tiles.get(axis, 1)
     start = w.fresh(f"x_{spell.identifier(axis)}_")
-    header = f"for (int {start} = {span.start}; {start} < {span.stop}; {start} += {tile}) "
-    opened = {axis: single(start)} if opens and tile == 1 else {}
+    header = f"for ({w.integer} {start} = {span.start}; {start} < {span.stop}; {start} += {tile}) "
+    opened = {axis: w.at(start)} if opens and tile == 1 else {}
     with w.block(header, opened, tile=level):
         w.ranges[axis] = tile_range(w, axis, start, span)
         yield
 
 
-def _ends(w: Writer, axis: str) -> tuple[str, str]:
+def _ends(w: BaseWriter[O, V], axis: str) -> tuple[str, str]:
     """The first and the last position of an axis in the current tile, as doubles."""
     opened = w.opened(axis)
-    if opened is None:
-        span = w.ranges[axis]
-        return f"(double)({span.start})", f"(double)({span.stop} - 1)"
-    (first, before), (last, behind) = opened.places[0], opened.places[-1]
-    return f"(double)({first} + {before})", f"(double)({last} + {behind})"
+    if opened is not None:
+        return w.ends(opened)
+    span = w.ranges[axis]
+    return f"(double)({span.start})", f"(double)({span.stop} - 1)"
