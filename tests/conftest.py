@@ -1,9 +1,11 @@
-"""Fixtures shared by all tests: golden files."""
+"""What all tests share: golden files; tests marked `cuda` run where there is an NVIDIA GPU."""
 
 from __future__ import annotations
 
+import ctypes
 import difflib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,22 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
+
+
+@cache
+def has_gpu() -> bool:
+    """Whether a driver is installed that knows a device; what else is missing is an error."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int()
+    return cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("cuda") and not has_gpu():
+        pytest.skip("there is no NVIDIA GPU")
 
 
 @pytest.fixture

@@ -13,17 +13,23 @@
 | `window` | `attention.sliding_window` | `sliding_window` |
 | `base` | `rope.freq_base` | `rope_theta` |
 | `local-base` | | `rope_local_base_freq` |
+| `stretch` | | [factor low high context] of rotary scaling of type `llama3` |
+| `factored` | true if there is a tensor `rope_freqs.weight`, for Llama | |
+| `tied` | true if there is no tensor `output.weight`, for Llama | `tie_word_embeddings` |
+| `bias` | | `attention_bias` |
+| `mlp-bias` | | `mlp_bias` |
 | `pattern` | | `sliding_window_pattern` |
 | `query-scale` | | 1 / √`query_pre_attn_scalar` |
 | `unit-offset` | false: the converter has added 1 to such norms | true for Gemma |
 
-Only what the checkpoint states is given; a model's own defaults stand for the rest.
+Rotary embedding is read from `rope_parameters`, as Transformers writes it since version 5, or from the
+older keys.  Only what the checkpoint states is given; a model's own defaults stand for the rest.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +60,19 @@ _HF = {
     "base": "rope_theta",
     "local-base": "rope_local_base_freq",
     "pattern": "sliding_window_pattern",
+    "tied": "tie_word_embeddings",
+    "bias": "attention_bias",
+    "mlp-bias": "mlp_bias",
 }
+_STRETCH = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+"""The numbers of rotary scaling of type `llama3`, in the order of `stretched-rates`."""
 
 
-def gguf_config(metadata: Mapping[str, Any]) -> dict[str, object]:
-    """Keywords from the metadata of a GGUF file; entries that hold one number a layer are left out."""
+def gguf_config(metadata: Mapping[str, Any], keys: Container[str]) -> dict[str, object]:
+    """Keywords from the metadata of a GGUF file and the keys of its tensors.
+
+    Entries that hold one number a layer are left out.
+    """
     architecture = metadata.get("general.architecture")
     values = {k: metadata.get(f"{architecture}.{name}") for k, name in _GGUF.items()}
     found: dict[str, object] = {k: v for k, v in values.items() if isinstance(v, int | float)}
@@ -67,6 +81,8 @@ def gguf_config(metadata: Mapping[str, Any]) -> dict[str, object]:
         found["vocab"] = len(tokens)
     if isinstance(architecture, str) and architecture.startswith("gemma"):
         found["unit-offset"] = False
+    if architecture == "llama":
+        found |= {"tied": "lm_head.weight" not in keys, "factored": "rope_freqs.weight" in keys}
     return found
 
 
@@ -84,9 +100,24 @@ def hf_config(folder: Path) -> dict[str, object]:
     text = values.get("text_config")
     values = text if isinstance(text, dict) else values
     found = {k: values[name] for k, name in _HF.items() if isinstance(values.get(name), int | float)}
+    found |= _rotary(path, values)
     scalar = values.get("query_pre_attn_scalar")
     if isinstance(scalar, int | float) and scalar > 0:
         found["query-scale"] = scalar**-0.5
     if str(values.get("model_type", "")).startswith("gemma"):
         found["unit-offset"] = True
+    return found
+
+
+def _rotary(path: Path, values: Mapping[str, Any]) -> dict[str, object]:
+    """What a configuration says of rotary embedding.  Raises `LumiError` for scaling of an unknown type."""
+    told = values.get("rope_parameters") or values.get("rope_scaling") or {}
+    kinds = {"base": told.get("full_attention", told), "local-base": told.get("sliding_attention", {})}
+    found: dict[str, object] = {k: p["rope_theta"] for k, p in kinds.items() if "rope_theta" in p}
+    for parameters in kinds.values():
+        kind = parameters.get("rope_type", parameters.get("type", "default"))
+        if kind == "llama3":
+            found["stretch"] = [parameters[name] for name in _STRETCH]
+        elif kind != "default":
+            raise LumiError("weights error", f"{path}: rotary scaling of type {kind!r} is not supported")
     return found

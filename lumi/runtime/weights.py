@@ -85,7 +85,7 @@ class Weights:
     def config(self) -> dict[str, object]:
         """The model configuration that the checkpoint states; see `lumi.runtime.config`."""
         if self.metadata:
-            return gguf_config(self.metadata)
+            return gguf_config(self.metadata, self.tensors)
         return hf_config(self.path if self.path.is_dir() else self.path.parent)
 
     def _misshapen(self, tensor: Tensor, wanted: tuple[int, ...]) -> LumiError:

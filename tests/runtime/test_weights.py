@@ -165,6 +165,57 @@ def test_configuration_comes_from_gguf_metadata(weights: Weights) -> None:
     assert weights.config() == {"layers": 1, "width": 64, "heads": 2, "unit-offset": False}
 
 
+def test_llama_configuration_comes_from_tensors_too(tmp_path: Path) -> None:
+    settings = {"llama__block_count": 2, "llama__rope__freq_base": 5e5}
+    tensors: dict[str, tuple[str, Array]] = {"output_norm.weight": ("f32", NORM)}
+    plain = open_weights(write_gguf(tmp_path / "a.gguf", tensors, architecture="llama", **settings))
+    assert plain.config() == {"layers": 2, "base": 5e5, "tied": True, "factored": False}
+    tensors |= {"output.weight": ("f32", NORM), "rope_freqs.weight": ("f32", NORM)}
+    told = open_weights(write_gguf(tmp_path / "b.gguf", tensors, architecture="llama", **settings))
+    assert told.config() == {"layers": 2, "base": 5e5, "tied": False, "factored": True}
+
+
+ROTARY = {
+    "rope_theta": 5e5,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}
+STRETCH = {"base": 5e5, "stretch": [8.0, 1.0, 4.0, 8192]}
+
+
+@pytest.mark.parametrize(
+    ("values", "want"),
+    [
+        ({"rope_parameters": {"rope_type": "llama3", **ROTARY}}, STRETCH),
+        ({"rope_theta": 5e5, "rope_scaling": {"type": "llama3", **ROTARY}}, STRETCH),
+        ({"rope_theta": 5e5, "rope_scaling": None, "tie_word_embeddings": True}, {"base": 5e5, "tied": True}),
+        (
+            {
+                "rope_parameters": {
+                    "full_attention": {"rope_theta": 1e6},
+                    "sliding_attention": {"rope_theta": 1e4},
+                }
+            },
+            {"base": 1e6, "local-base": 1e4},
+        ),
+    ],
+    ids=["new", "old", "none", "two"],
+)
+def test_rotary_configuration(tmp_path: Path, values: dict[str, object], want: dict[str, object]) -> None:
+    save_file({"w": NORM}, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    assert open_weights(tmp_path).config() == want
+
+
+def test_unknown_rotary_scaling_is_refused(tmp_path: Path) -> None:
+    save_file({"w": NORM}, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"rope_scaling": {"rope_type": "yarn", "factor": 2.0}}))
+    with pytest.raises(LumiError, match="rotary scaling of type 'yarn' is not supported"):
+        open_weights(tmp_path).config()
+
+
 def test_configuration_comes_from_config_json(tmp_path: Path) -> None:
     save_file({"w": NORM}, tmp_path / "model.safetensors")
     assert open_weights(tmp_path).config() == {}
