@@ -8,13 +8,13 @@ it shares the cells of the grid among them and does not wait at its end; called 
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from lumi.backends.clike.cells import Cells
+from lumi.backends.clike.helpers import helpers
 from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cpu import ctype, product
@@ -68,10 +68,10 @@ def emit(step: Step, name: str) -> str:
 def source(functions: Iterable[str]) -> str:
     """A whole C file of the helpers and functions."""
     texts = list(functions)
-    helpers = [_text("kernel.h")]
+    parts = [_text("kernel.h")]
     if any("matrix_product(" in t for t in texts):
-        helpers.append(_text("product.h"))
-    return "\n".join([*helpers, *texts])
+        parts.append(_text("product.h"))
+    return "\n".join([*parts, *texts])
 
 
 def driver_source() -> str:
@@ -79,9 +79,8 @@ def driver_source() -> str:
     return _text("driver.c")
 
 
-@functools.cache
 def _text(name: str) -> str:
-    return (Path(__file__).parent / name).read_text()
+    return helpers(Path(__file__).parent / name)
 
 
 def grid_tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:

@@ -82,8 +82,8 @@ def literal(value: float, dtype: DType) -> str:
 
 def _integer(value: int, dtype: DType) -> str:
     if dtype.size < 8:
-        return str(value) if value > -(2**31) else "I32_MIN"
-    return f"{value}LL" if value > -(2**63) else "I64_MIN"
+        return str(value) if value > -(2**31) else "INT32_MIN"
+    return f"{value}LL" if value > -(2**63) else "INT64_MIN"
 
 
 def conversion(text: str, source: DType, target: DType) -> str:

@@ -7,7 +7,6 @@ changes.  Its blocks share the cells of the grid, however many blocks there are.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from lumi import dim
 from lumi.backends.clike.cells import Cells
+from lumi.backends.clike.helpers import helpers
 from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import ctype, tiling
@@ -71,12 +71,7 @@ def emit(step: Step, name: str) -> Code:
 
 def source(functions: Iterable[str]) -> str:
     """A whole CUDA file of the helpers and functions."""
-    return "\n".join([_helpers(), *functions])
-
-
-@functools.cache
-def _helpers() -> str:
-    return (Path(__file__).parent / "kernel.cuh").read_text()
+    return "\n".join([helpers(Path(__file__).parent / "kernel.cuh"), *functions])
 
 
 class _Function(Cells[Opened, Value]):

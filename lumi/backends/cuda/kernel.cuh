@@ -8,12 +8,19 @@ typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 typedef long long i64;
-typedef i64 int64_t;
 typedef unsigned long long u64;
+typedef int int32_t;
+typedef i64 int64_t;
+typedef u32 uint32_t;
+typedef u64 uint64_t;
 
 #define INLINE static __device__ __forceinline__
 #define INFINITY __int_as_float(0x7f800000)
 #define FULL_WARP 0xffffffffu
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define INT64_MIN (-9223372036854775807LL - 1)
+#define INT64_MAX 9223372036854775807LL
 
 /* ---- halves ---- */
 
@@ -38,67 +45,22 @@ INLINE float round_f16(float x) { return from_f16(to_f16(x)); }
 
 /* ---- arithmetic ---- */
 
-#define FLOATS(type, name, suffix)                                                                \
-  INLINE type max_##name(type a, type b) { return a > b || a != a ? a : b; }                      \
-  INLINE type subni_##name(type a, type b) { return a == -(type)INFINITY ? a : a - b; }           \
-  INLINE type mulz_##name(type a, type b) { return a == 0 ? 0 : a * b; }                          \
-  INLINE type recip_##name(type a) { return 1 / a; }                                              \
-  INLINE type recipz_##name(type a) { return a == 0 ? 0 : 1 / a; }                                \
-  INLINE type div_##name(type a, type b) { return trunc##suffix(a / b); }                         \
-  INLINE type rem_##name(type a, type b) { return fmod##suffix(a, b); }                           \
-  INLINE type mod_##name(type a, type b) { return a - b * floor##suffix(a / b); }                 \
-  INLINE type abs_##name(type a) { return fabs##suffix(a); }                                      \
-  INLINE type exp2_##name(type a) { return exp2##suffix(a); }                                     \
-  INLINE type log2_##name(type a) { return log2##suffix(a); }                                     \
-  INLINE type sin_##name(type a) { return sin##suffix(a); }                                       \
-  INLINE type sqrt_##name(type a) { return sqrt##suffix(a); }                                     \
-  INLINE type floor_##name(type a) { return floor##suffix(a); }                                   \
-  INLINE type fma_##name(type a, type b, type c) { return fma##suffix(a, b, c); }                 \
+#include "arithmetic.h"
+
+INLINE float fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
+INLINE double fma_f64(double a, double b, double c) { return fma(a, b, c); }
+
+/* Combinations of a reduction, by the name of its operator. */
+#define COMBINE(type, name)                                                                       \
   INLINE type sum_##name(type a, type b) { return a + b; }                                        \
   INLINE type mul_##name(type a, type b) { return a * b; }
-FLOATS(float, f32, f)
-FLOATS(double, f64, )
-
-/* Integers wrap.  Division rounds toward zero; by zero it gives 0, a remainder by zero the dividend. */
-#define INTS(type, wide, name, bits)                                                              \
-  INLINE type add_##name(type a, type b) { return (type)((wide)a + (wide)b); }                    \
-  INLINE type sub_##name(type a, type b) { return (type)((wide)a - (wide)b); }                    \
-  INLINE type mul_##name(type a, type b) { return (type)((wide)a * (wide)b); }                    \
-  INLINE type sum_##name(type a, type b) { return add_##name(a, b); }                             \
-  INLINE type max_##name(type a, type b) { return a > b ? a : b; }                                \
-  INLINE type abs_##name(type a) { return a < 0 ? sub_##name(0, a) : a; }                         \
-  INLINE type div_##name(type a, type b) { return b == 0 ? 0 : b == -1 ? sub_##name(0, a) : a / b; } \
-  INLINE type rem_##name(type a, type b) { return b == 0 ? a : b == -1 ? 0 : a % b; }             \
-  INLINE type mod_##name(type a, type b) {                                                        \
-    type r = rem_##name(a, b);                                                                    \
-    return b != 0 && r != 0 && (r < 0) != (b < 0) ? r + b : r;                                    \
-  }                                                                                               \
-  INLINE type shr_##name(type a, type b) { return a >> (b < 0 || b >= bits ? bits - 1 : b); }     \
-  INLINE type fma_##name(type a, type b, type c) { return add_##name(mul_##name(a, b), c); }
-INTS(int, u32, i32, 32)
-INTS(i64, u64, i64, 64)
-
+COMBINE(float, f32)
+COMBINE(double, f64)
+INLINE int sum_i32(int a, int b) { return add_i32(a, b); }
+INLINE i64 sum_i64(i64 a, i64 b) { return add_i64(a, b); }
 INLINE int sum_bool(int a, int b) { return a | b; }
 INLINE int max_bool(int a, int b) { return a | b; }
 INLINE int mul_bool(int a, int b) { return a & b; }
-
-/* The nearest integer toward zero; beyond the type its end, NaN is 0. */
-#define TO_INT(from, name, type, to, low, high)                                                   \
-  INLINE type name##_to_##to(from x) {                                                            \
-    return x != x ? 0 : x <= (from)low ? (type)low : x >= (from)high ? (type)high : (type)x;      \
-  }
-#define I32_MIN (-2147483647 - 1)
-#define I32_MAX 2147483647
-#define I64_MIN (-9223372036854775807LL - 1)
-#define I64_MAX 9223372036854775807LL
-TO_INT(float, f32, int, i8, -128, 127)
-TO_INT(float, f32, int, u8, 0, 255)
-TO_INT(float, f32, int, i32, I32_MIN, I32_MAX)
-TO_INT(float, f32, i64, i64, I64_MIN, I64_MAX)
-TO_INT(double, f64, int, i8, -128, 127)
-TO_INT(double, f64, int, u8, 0, 255)
-TO_INT(double, f64, int, i32, I32_MIN, I32_MAX)
-TO_INT(double, f64, i64, i64, I64_MIN, I64_MAX)
 
 #define BITS(from, to, from_type, to_type, function)                                              \
   INLINE to_type bits_##from##_to_##to(from_type x) { return function(x); }
