@@ -6,7 +6,7 @@ mistake raises a `LumiError` ("shape error" or "type error") placed at the build
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -83,11 +83,15 @@ class Builder:
         return "/".join(self._scope)
 
     def graph(
-        self, name: str, outputs: Mapping[str, Node], updates: Mapping[str, Node] | None = None
+        self,
+        name: str,
+        outputs: Mapping[str, Node],
+        updates: Mapping[str, Node] | None = None,
+        inputs: Iterable[Node] = (),
     ) -> Graph:
-        """The graph of everything that `outputs` and `updates` need."""
+        """The graph of everything that `outputs` and `updates` need, and of `inputs`, needed or not."""
         updates = dict(updates or {})
-        nodes = tuple(reachable([*outputs.values(), *updates.values()]))
+        nodes = tuple(reachable([*outputs.values(), *updates.values(), *inputs]))
         used = {
             n for node in nodes for size in _sizes(node) if isinstance(size, dim.Dim) for n in size.names()
         }

@@ -171,7 +171,8 @@ def parse(source: Source) -> Graph:
         reader.table(expect.vector(expect.call(t, h)[1]))
         for t, h in ((top[4], "outputs"), (top[5], "updates"))
     )
-    graph = reader.builder.graph(expect.symbol(top[1]), outputs, updates)
+    inputs = [n for n in reader.nodes.values() if isinstance(n.op, Input)]
+    graph = reader.builder.graph(expect.symbol(top[1]), outputs, updates, inputs)
     return Graph(graph.name, graph.nodes, graph.outputs, graph.updates, reader.builder.dims)
 
 

@@ -42,11 +42,11 @@ def trace(
     try:
         with interpreter.deep():
             scope = _configured(interpreter, function, config or {})
-            _inputs(interpreter, function, scope)
+            inputs = _inputs(interpreter, function, scope)
             outputs = _outputs(interpreter, function, interpreter.body(function.body, scope))
     except LumiError as error:
         raise error.called(f"model {function.name}", None) from None
-    graph = interpreter.builder.graph(function.name, outputs, interpreter.store.updates())
+    graph = interpreter.builder.graph(function.name, outputs, interpreter.store.updates(), inputs)
     return replace(graph, doc=function.doc)
 
 
@@ -125,12 +125,16 @@ def _setting(name: str, value: object, default: Value) -> Value:
     return value  # type: ignore[return-value]
 
 
-def _inputs(interpreter: Interpreter, function: Function, scope: Scope) -> None:
+def _inputs(interpreter: Interpreter, function: Function, scope: Scope) -> list[Node]:
+    """The inputs of a model, bound to their names.  Callers give all of them, also those it does not read."""
+    nodes = []
     for declared in function.inputs:
         dtype = _dtype(interpreter, declared.dtype, scope)
         sizes = declare.shape(interpreter, declared.shape, scope)
         interpreter.builder.span = declared.name.span
-        scope.names[declared.name.name] = interpreter.builder.input(declared.name.name, dtype, sizes)
+        nodes.append(interpreter.builder.input(declared.name.name, dtype, sizes))
+        scope.names[declared.name.name] = nodes[-1]
+    return nodes
 
 
 def _dtype(interpreter: Interpreter, form: Form, scope: Scope) -> DType:

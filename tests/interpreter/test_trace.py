@@ -243,3 +243,13 @@ def test_dims_are_values() -> None:
     assert found["out.0"].tolist() == [1, 1]
     assert int(found["out.1"]) == 5 and float(found["out.2"]) == 6
     assert found["out.3"].tolist() == [0, 5, 10, 15, 20] and float(found["out.4"]) == 5
+
+
+def test_an_input_that_nothing_reads_is_an_input_all_the_same() -> None:
+    graph = graph_of(
+        "(defdim seq :min 1 :max 8) (defmodel m [(x f32 [2]) (mask bool [seq]) :masked false]"
+        " (if masked (where (any mask) x 0) x))"
+    )
+    assert [str(n.type) for n in graph.leaves(Input)] == ["f32 [2]", "bool [seq]"]
+    assert list(graph.dims) == ["seq"]
+    assert text.show(text.parse(Source("again", text.show(graph)))) == text.show(graph)
