@@ -11,9 +11,10 @@ from lumi.bufferize.arena import Span, pack
 from lumi.bufferize.call import Call, Instance, Interface, Value, interface, link, values
 from lumi.dim import DimRange
 from lumi.hlir.graph import Graph
+from lumi.hlir.room import unproved
 from lumi.llir.kernel import Kernel, Schedule, Step
 from lumi.plan.check import lifetimes, size_in_bytes
-from lumi.plan.plan import Buffer, Launch, PlanKernel, Role, Variant
+from lumi.plan.plan import Buffer, Launch, Need, PlanKernel, Role, Variant
 
 
 class KernelTable:
@@ -62,7 +63,9 @@ def bufferize(
 
     New kernels go into `kernels`; copies run under the first of their `schedules`.
     """
-    return assemble(interface(graph), link(instances), dims, kernels, schedules)
+    variant = assemble(interface(graph), link(instances), dims, kernels, schedules)
+    needs = tuple(Need(gap, str(reach)) for gap, reach in unproved(graph, dims).items())
+    return replace(variant, needs=needs)
 
 
 def assemble(

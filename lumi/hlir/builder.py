@@ -42,6 +42,7 @@ from lumi.hlir.op import (
     Update,
     View,
 )
+from lumi.hlir.room import impossible
 
 Scalar = float | int | bool
 
@@ -65,6 +66,7 @@ class Builder:
         self._nodes: list[Node] = []
         self._table: dict[Entry, Node] = {}
         self._scope: list[str] = []
+        self._sizes: set[Extent] = set()
 
     # -- context
 
@@ -107,6 +109,7 @@ class Builder:
         if entry not in self._table:
             scope = "" if isinstance(op, LEAVES) else self.path
             made = Node(len(self._nodes), op, tuple(inputs), type_, scope, self.span)
+            self._possible(made)
             self._nodes.append(made)
             self._table[entry] = made
         return self._table[entry]
@@ -291,10 +294,14 @@ class Builder:
     def slice(self, x: Node, axis: int, start: Extent, stop: Extent, step: int = 1) -> Node:
         """Elements start, start+step … below stop along `axis`; must lie inside x."""
         axis = self.axis(x, axis)
+        if step < 1:
+            raise self.error(
+                "shape error", f"a slice of step {step}", "a step is positive; flip turns an axis"
+            )
         size: Extent = (stop - start + (step - 1)) // step if step != 1 else stop - start
         low, _ = dim.bounds(start, self.dims)
         _, beyond = dim.bounds(stop - x.shape[axis], self.dims)
-        if step < 1 or low < 0 or (isinstance(x.shape[axis], int) and isinstance(stop, int) and beyond > 0):
+        if low < 0 or (isinstance(x.shape[axis], int) and isinstance(stop, int) and beyond > 0):
             raise self.error(
                 "shape error", f"slice {start} … {stop} step {step} leaves axis {axis} of {x.type}"
             )
@@ -346,6 +353,17 @@ class Builder:
     def _integer(self, what: str, index: Node) -> None:
         if index.dtype.kind not in ("int", "uint"):
             raise self.error("type error", f"{what} indices are {index.type}", "they must be integers")
+
+    def _possible(self, node: Node) -> None:
+        """Raise for a size that may be negative, and for a view or an update that no dims keep inside."""
+        for size in node.shape:
+            if size not in self._sizes and dim.bounds(size, self.dims)[0] < 0:
+                what = f"an axis of [{' '.join(map(str, node.shape))}] may have a negative size"
+                raise self.error("shape error", what, f"{size} is negative for some values of its dims")
+            self._sizes.add(size)
+        outside = impossible(node, self.dims)
+        if outside:
+            raise self.error("shape error", str(outside), "that is outside of it")
 
     def _inside(self, x: Node, rows: Sequence[Row], shape: Sequence[Extent]) -> bool:
         """Whether every row provably stays inside x over all dims."""

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from lumi import dim
-from lumi.dim import DimRange, Extent
+from lumi.dim import Dim, DimRange, Extent
 from lumi.errors import LumiError
 from lumi.llir import check as llir
 from lumi.llir.kernel import Kernel
@@ -135,6 +135,10 @@ class _Checker:
         for name, r in mine.items():
             if name != r.name or not whole[name].low <= r.low <= r.high <= whole[name].high:
                 raise plan_error(f"{self.where} has the range {r.low} … {r.high} for {name}")
+        for need in self.variant.needs:
+            unknown = need.gap.names() - set(mine) if isinstance(need.gap, Dim) else set()
+            if unknown:
+                raise plan_error(f"{self.where} needs dim {min(unknown)}")
 
     def _signatures(self) -> None:
         """Buffers that callers or weights fill or read must be what the plan promises."""

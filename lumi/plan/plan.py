@@ -15,7 +15,7 @@ from lumi.dtype import DType
 from lumi.llir.json import Json
 from lumi.llir.kernel import Kernel, Schedule
 
-FORMAT = 1
+FORMAT = 2
 """Version of the file format; a file of another version is refused."""
 
 ALIGNMENT = 256
@@ -78,11 +78,20 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """`gap` must not be negative at a call, else what `what` tells would happen."""
+
+    gap: Extent
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class Variant:
     """The launches for every call whose dims lie in `dims`; `arena` and `peak` are bytes.
 
     `arena` is what the buffers need together at the largest dims; `peak` is the most that is alive at
-    once, the floor under any arena.  `outputs` maps each output to the number of its buffer.
+    once, the floor under any arena.  `outputs` maps each output to the number of its buffer.  `needs` are
+    what the model asks of the dims of a call beyond their ranges.
     """
 
     dims: Mapping[str, DimRange]
@@ -91,6 +100,7 @@ class Variant:
     outputs: Mapping[str, int]
     arena: int
     peak: int
+    needs: tuple[Need, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ def _variant(plan: Plan, variant: Variant) -> Iterator[str]:
     fixed = " ".join(_range(r) for r in variant.dims.values())
     yield f"(variant {fixed}".rstrip() if fixed else "(variant"
     yield f"  :arena {variant.arena} :peak {variant.peak}"
+    for need in variant.needs:
+        yield f'  (need {need.gap} "{need.what}")'
     spans = lifetimes(variant)
     for number, buffer in enumerate(variant.buffers):
         if buffer.role.in_arena:

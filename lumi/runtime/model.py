@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lumi import dim
+from lumi.dim import Dim
 from lumi.errors import LumiError
 from lumi.plan.check import check
-from lumi.plan.plan import Plan, Variant
+from lumi.plan.plan import Need, Plan, Variant
 from lumi.plan.reach import Requirement
 from lumi.runtime.device import Array, Device, Executable, Memory
 from lumi.runtime.params import Source, content
@@ -35,8 +36,10 @@ class Model:
         """
         for number, variant in enumerate(self.plan.variants):
             if all(r.low <= dims[r.name] <= r.high for r in variant.dims.values()):
-                for need in self.needs[number]:
-                    self._check_room(need, dims)
+                for room in self.needs[number]:
+                    self._check_room(room, dims)
+                for need in variant.needs:
+                    _check_need(need, dims)
                 return number
         values = ", ".join(f"{n}={v}" for n, v in dims.items())
         ranges = "; ".join(_box(v) for v in self.plan.variants)
@@ -67,6 +70,13 @@ def load_model(plan: Plan, source: Source | None, device: Device) -> Model:
     initial = {s.name: arrays.pop(s.name) for s in plan.states if s.name in arrays}
     params = {name: device.adopt(array) for name, array in arrays.items()}
     return Model(plan, device, executable, params, initial, needs)
+
+
+def _check_need(need: Need, dims: Mapping[str, int]) -> None:
+    if dim.value(need.gap, dims) < 0:
+        names = sorted(need.gap.names()) if isinstance(need.gap, Dim) else ()
+        values = ", ".join(f"{n}={dims[n]}" for n in names)
+        raise LumiError("dim error", f"with {values} {need.what}", hint="that is outside of it")
 
 
 def _box(variant: Variant) -> str:

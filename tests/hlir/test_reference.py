@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from lumi import dim
 from lumi.dtype import BF16, BOOL, DTYPES, F16, F32, F64, I8, I32, I64, U8, DType
 from lumi.errors import LumiError
 from lumi.hlir.builder import Builder
@@ -147,9 +148,13 @@ def test_gather_out_of_range_is_an_error(index: int) -> None:
 
 def test_update_past_the_end_is_an_error() -> None:
     b = Builder(DIMS)
-    y = b.update(b.input("x", F32, (3,)), b.input("u", F32, (2,)), 0, 2)
+    x, u = b.input("x", F32, (3,)), b.input("u", F32, (2,))
+    y = b.update(x, u, 0, dim.var("seq"))
+    arrays = {"x": np.zeros(3, np.float32), "u": np.zeros(2, np.float32)}
     with pytest.raises(LumiError, match=r"update writes 2 … 4 of axis 0, size 3"):
-        run(b, y, x=np.zeros(3, np.float32), u=np.zeros(2, np.float32))
+        evaluate(b.graph("g", {"y": y}), arrays, {"seq": 2})
+    with pytest.raises(LumiError, match=r"update-slice writes 2 … 4 along axis 0 of f32 \[3\]"):
+        b.update(x, u, 0, 2)
 
 
 def test_views_equal_numpy() -> None:
