@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from lumi import dim
 from lumi.dtype import BF16, DType, from_numpy
 from lumi.errors import LumiError
 from lumi.plan.plan import Signature
-from lumi.runtime.device import Array, Place
+from lumi.runtime import dlpack
+from lumi.runtime.device import Array, Device, Place
+from lumi.runtime.device_array import DeviceArray, to_numpy
 
 
 def accept(signature: Signature, value: Any, what: str) -> Array:
@@ -20,9 +23,11 @@ def accept(signature: Signature, value: Any, what: str) -> Array:
     numpy arrays and DLPack tensors must have the signature's dtype (bf16 may also come as raw uint16);
     numbers and lists take it.  Raises `LumiError` ("input error") that calls the value `what` NAME.
     """
+    if type(value) is np.ndarray and value.dtype == signature.dtype.storage and _is_plain(signature, value):
+        return value
     try:
         given = _given(signature.dtype, value)
-    except (ValueError, TypeError, OverflowError, BufferError, RuntimeError) as error:
+    except (ValueError, TypeError, OverflowError, BufferError, RuntimeError, FloatingPointError) as error:
         raise _refusal(signature, what, f": {error}") from None
     raw_half = signature.dtype == BF16 and given.dtype == np.uint16
     if not (raw_half or _name(given) == signature.dtype.name) or given.ndim != len(signature.shape):
@@ -30,28 +35,56 @@ def accept(signature: Signature, value: Any, what: str) -> Array:
     return np.require(given, requirements="C").view(signature.dtype.storage)
 
 
+def _is_plain(signature: Signature, array: Array) -> bool:
+    return array.ndim == len(signature.shape) and array.flags.c_contiguous and array.flags.aligned
+
+
+def accept_lent(signature: Signature, value: Any, device: Device) -> dlpack.Borrowed:
+    """A tensor that lies on the device already, without a copy; checked like `accept`."""
+    try:
+        lent = dlpack.borrow(value, device.queue)
+    except (ValueError, TypeError, BufferError, RuntimeError) as error:
+        raise _refusal(signature, "input", f" {error}") from None
+    if lent.dtype != signature.dtype or len(lent.shape) != len(signature.shape):
+        raise _refusal(signature, "input", f" is {lent.dtype} [{' '.join(map(str, lent.shape))}]")
+    return lent
+
+
 def take(signature: Signature, place: Place, dims: Mapping[str, int]) -> np.ndarray[Any, Any]:
     """A new array with a buffer's content, in the type users see."""
     shape = tuple(dim.value(extent, dims) for extent in signature.shape)
-    array = np.empty(shape, signature.dtype.storage)
-    place.memory.read(array, place.offset)
-    try:
-        return array.view(signature.dtype.numpy)
-    except ImportError:
-        raise LumiError(
-            "device error", f"{signature.name} is bf16, which numpy lacks", hint="pip install ml-dtypes"
-        ) from None
+    return to_numpy(place.memory.fetch(_bytes(signature, shape), place.offset), signature.dtype, shape)
+
+
+def keep(signature: Signature, place: Place, dims: Mapping[str, int], device: Device) -> DeviceArray:
+    """A copy of a buffer's content that stays on the device."""
+    shape = tuple(dim.value(extent, dims) for extent in signature.shape)
+    return DeviceArray(signature.dtype, shape, device, device.part(place, _bytes(signature, shape)))
+
+
+def _bytes(signature: Signature, shape: Sequence[int]) -> int:
+    return math.prod(shape) * signature.dtype.size
 
 
 def _given(dtype: DType, value: Any) -> Array:
     if isinstance(value, np.ndarray | np.generic):
-        return np.asarray(value)
+        array = np.asarray(value)
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
     listed = np.asarray(value)
-    if listed.size and not np.can_cast(listed.dtype, dtype.numpy, "same_kind"):
+    if listed.size and not _becomes(listed, dtype):
         raise ValueError(f"{listed.dtype.name} values do not become {dtype}")
-    return np.asarray(value, dtype.numpy)
+    with np.errstate(over="raise"):
+        return np.asarray(value, dtype.numpy)
+
+
+def _becomes(listed: Array, dtype: DType) -> bool:
+    """Whether listed numbers are a tensor of `dtype`: integers if all fit, else what its kind holds."""
+    if listed.dtype.kind in "iub" and dtype.kind in ("int", "uint"):
+        low, high = dtype.bounds
+        return bool(low <= listed.min() and listed.max() <= high)
+    return np.can_cast(listed.dtype, dtype.numpy, "same_kind")
 
 
 def _name(array: Array) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lumi.dim import DimRange
-from lumi.dtype import BF16, F32, I32
+from lumi.dtype import BF16, F32, I32, U8
 from lumi.errors import LumiError
 from lumi.plan.plan import Plan, Signature
 from lumi.runtime.array import accept
@@ -219,6 +219,18 @@ def test_lists_take_the_inputs_type(value: Any) -> None:
     assert array.dtype == np.int32
 
 
+def test_a_list_of_integers_becomes_any_integers_that_hold_it() -> None:
+    assert accept(Signature("t", U8, (2,)), [0, 255], "input").dtype == np.uint8
+    for value in ([-1, 0], [256, 0]):
+        with pytest.raises(LumiError, match="int64 values do not become u8"):
+            accept(Signature("t", U8, (2,)), value, "input")
+
+
+def test_a_number_beyond_the_type_is_refused() -> None:
+    with pytest.raises(LumiError, match="input t: overflow"):
+        accept(Signature("t", F32, (1,)), [1e300], "input")
+
+
 @pytest.mark.parametrize("value", [[2**40], [1.5], np.array([1], np.int64)])
 def test_values_that_would_change_are_refused(value: Any) -> None:
     with pytest.raises(LumiError, match="input t"):
@@ -232,6 +244,10 @@ def test_bf16_comes_as_raw_bits_or_as_ml_dtypes() -> None:
     np.testing.assert_array_equal(accept(signature, raw, "input"), raw)
     np.testing.assert_array_equal(accept(signature, raw.view(ml_dtypes.bfloat16), "input"), raw)
     np.testing.assert_array_equal(accept(signature, [1.0, 2.0], "input"), raw)
+
+
+def test_bytes_in_another_order_are_the_same_numbers(adder: Session) -> None:
+    np.testing.assert_array_equal(adder(x=ramp(4).astype(">f4"))["y"], 2 * ramp(4) + 10)
 
 
 class Foreign:
