@@ -27,6 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Compile, print the stages asked for, write the plan."""
+    path = _place(options)
     work = compiling.compiled(options.file, options, output, options.until)
     shown = {stage: compiling.text(work, stage) for stage in options.show}
     for text in shown.values():
@@ -35,15 +36,24 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     seconds = {stage.value: s for stage, s in work.seconds.items()}
     report: dict[str, Any] = {"plan": None, **counts, "seconds": seconds}
     if work.plan is not None:
-        from lumi.plan.file import SUFFIX, save
+        from lumi.plan.file import save
 
-        path = options.output or Path(f"{options.file.stem}{SUFFIX}")
         save(work.plan, path)
         report["plan"] = str(path)
         output.note(_summary(str(path), counts))
     if shown:
         report["show"] = shown
     return Outcome(report)
+
+
+def _place(options: argparse.Namespace) -> Path:
+    """Where the plan goes; that it cannot be written there is told before the search, not after it."""
+    from lumi.plan.file import SUFFIX, check_place
+
+    path: Path = options.output or Path(f"{options.file.stem}{SUFFIX}")
+    if options.until == "plan":
+        check_place(path)
+    return path
 
 
 def _summary(path: str, counts: dict[str, int | float]) -> str:

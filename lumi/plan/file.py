@@ -39,9 +39,21 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MAIN, _EXPLANATION = "plan.json", "explanation.json"
 
 
+def check_place(path: Path) -> None:
+    """Raise `LumiError` when no plan can be written to a path, which is better known before a long search."""
+    folder = path.parent
+    if path.is_dir():
+        raise LumiError("plan error", f"cannot write {path}: it is a folder", hint="name a file in it")
+    if not folder.is_dir():
+        raise LumiError("plan error", f"cannot write {path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise LumiError("plan error", f"cannot write {path}: {folder} is not writable")
+
+
 def save(plan: Plan, path: Path) -> None:
     """Write a plan; the file appears whole or not at all.  Raises `LumiError` when it cannot be written."""
     path = Path(path)
+    check_place(path)
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         try:

@@ -115,9 +115,21 @@ WRONG = {
     "unknown device": (["MODEL", "--device", "abacus"], "device error: Lumi does not compile for 'abacus'"),
     "no folder to write to": (
         ["MODEL", "--search", "none", "-o", "none/p.lumiplan"],
-        "plan error: cannot write none/p.lumiplan",
+        "plan error: cannot write none/p.lumiplan: there is no folder none",
     ),
+    "folder to write to": (["MODEL", "-o", "."], "plan error: cannot write .: it is a folder"),
 }
+
+
+def test_a_plan_that_cannot_be_written_is_refused_before_the_search(
+    lumi: Lumi, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search(*arguments: object, **options: object) -> None:
+        raise AssertionError("the search has begun")
+
+    monkeypatch.setattr("lumi.compiler.search", search)
+    said = lumi("compile", model, "-o", tmp_path / "none" / "p")
+    assert said.status == 1 and "cannot write" in said.err
 
 
 @pytest.mark.parametrize("case", WRONG)
