@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from lumi.errors import LumiError, Source
 
@@ -47,9 +48,17 @@ def settings(pairs: Sequence[tuple[str, str]], files: Sequence[Path] = ()) -> di
 def setting(text: str) -> object:
     """A value as it is typed: JSON where it is JSON (2, 1e-5, true, [1, 2], null), else the text itself."""
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text.  Raises `ValueError` for any other text."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("its brackets are nested too deeply") from None
 
 
 def read_source(path: Path) -> Source:
@@ -64,7 +73,7 @@ def read_source(path: Path) -> Source:
 
 def _json_file(path: Path) -> object:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise LumiError("file error", f"{path}: {error.strerror}") from None
     except ValueError as error:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +53,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     from lumi.runtime.session import Session
 
     plan = load(options.plan)
-    inputs = {name: _array(name, text) for name, text in options.input}
+    inputs = _inputs(options.input)
     session = Session(plan, options.weights, init=options.init, seed=options.seed)
     start = time.perf_counter()
     results = session.run(inputs, shared.dims(options.dim))
@@ -70,22 +69,35 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     return Outcome({"outputs": report, "seconds": seconds, "device": session.device.name})
 
 
+def _inputs(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, text in pairs:
+        if name in found:
+            raise LumiError("input error", f"input {name} is given twice")
+        found[name] = _array(name, text)
+    return found
+
+
 def _array(name: str, text: str) -> Any:
     """An input: numbers written as JSON, which take the input's dtype, or an array from a file."""
-    if text.startswith("[") or re.fullmatch(r"-?\d[\d.eE+-]*", text):
+    if text.startswith("[") or re.fullmatch(r"true|false|-?\d[\d.eE+-]*", text):
         try:
-            return json.loads(text)
+            return shared.parse_json(text)
         except ValueError as error:
             raise LumiError("input error", f"input {name} is no JSON: {error}") from None
     import numpy as np
 
     try:
-        return np.load(text, allow_pickle=False)
+        array = np.load(text, allow_pickle=False)
     except FileNotFoundError:
         hint = "write NAME=FILE.npy, or numbers as JSON: 'x=[1, 2]'"
         raise LumiError("input error", f"input {name}: there is no file {text}", hint=hint) from None
     except (OSError, ValueError, EOFError) as error:
         raise LumiError("input error", f"input {name}: {text} is no .npy file: {error}") from None
+    if not isinstance(array, np.ndarray):
+        hint = "save the array itself with numpy.save"
+        raise LumiError("input error", f"input {name}: {text} is an archive of arrays", hint=hint)
+    return array
 
 
 def _write(folder: Path, results: Mapping[str, Array]) -> dict[str, str]:

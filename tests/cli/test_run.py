@@ -77,6 +77,18 @@ WRONG = {
         "input error: input x: objects.npy is no .npy file",
     ),
     "damaged numbers": (["PLAN", "--input", "x=[1, 2"], "input error: input x is no JSON"),
+    "numbers nested too deeply": (
+        ["PLAN", "--input", f"x={'[' * 9000}"],
+        "input error: input x is no JSON: its brackets are nested too deeply",
+    ),
+    "input given twice": (
+        ["PLAN", "--input", "x=1", "--input", "x=2"],
+        "input error: input x is given twice",
+    ),
+    "several arrays": (
+        ["PLAN", "--input", "x=two.npz"],
+        "input error: input x: two.npz is an archive of arrays",
+    ),
     "wrong rank": (["PLAN", "--init", "random", "--input", "x=[1, 2]"], "input error: input x is f32 [2]"),
     "wrong shape": (["PLAN", "--init", "random", "--input", "x=[[1, 2]]"], "shape error: x is f32 [1 2]"),
     "dim out of range": (["PLAN", "--init", "random", "--input", "x=nine.npy"], "dim error: rows is 9"),
@@ -103,6 +115,7 @@ def test_a_mistake_is_named(
     monkeypatch.chdir(tmp_path)
     Path("bad.npy").write_bytes(b"\x93NUMPY no")
     np.save("nine.npy", np.zeros((9, 4), np.float32))
+    np.savez("two.npz", a=np.zeros(1), b=np.zeros(1))
     np.save("objects.npy", np.array([{}]), allow_pickle=True)
     arguments, message = WRONG[case]
     said = lumi("run", *[str(plan) if a == "PLAN" else a for a in arguments])
