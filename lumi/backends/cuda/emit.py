@@ -18,14 +18,14 @@ from lumi.backends.clike.cells import Cells
 from lumi.backends.clike.helpers import helpers
 from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
-from lumi.backends.cuda import ctype, tiling
+from lumi.backends.cuda import ctype, frame, tiling
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.nests import Nests
 from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, single
 from lumi.dtype import DType
 from lumi.llir import arithmetic, spell
 from lumi.llir.arrange import arrange
-from lumi.llir.kernel import Carry, Kernel, Step, accesses, buffers, dims, written
+from lumi.llir.kernel import Carry, Kernel, Step, buffers, dims
 from lumi.llir.program import Item, Nest
 
 SHARED = 96 << 10
@@ -34,17 +34,19 @@ SHARED = 96 << 10
 LARGEST = {True: 1 << 13, False: 1 << 13}
 """Elements an array may have when its value is, or is not, a reduction."""
 
-ALIGNMENT = 16
-
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kernel as CUDA: its function, threads a block, bytes of dynamic shared memory, tiles of the grid."""
+    """A kernel as CUDA: its function, threads a block, bytes of dynamic shared memory, tiles of the grid.
+
+    With `streams` it runs in one block a multiprocessor, and takes the constant buffers as its last argument.
+    """
 
     text: str
     threads: int
     shared: int
     grid: tuple[tuple[dim.Extent, int], ...]
+    streams: bool = False
 
     def cells(self, values: Mapping[str, int]) -> int:
         """Cells of the grid at these dims."""
@@ -94,21 +96,7 @@ class _Function(Cells[Opened, Value]):
         with ExitStack() as memory:
             self.items(once, memory)
             self._cells([i for i in self.program.items if i not in once])
-        lines = [f"  {line}" for line in w.here.lines]
-        if self.most:
-            lines.insert(0, f"  extern __shared__ __align__({ALIGNMENT}) u8 pool[];")
-        return "\n".join([f"{self._head()} {{", *lines, "}", ""])
-
-    def _head(self) -> str:
-        types = {a.buffer: a.dtype for a, _ in accesses(self.kernel)}
-        stored = written(self.kernel)
-        parameters = [
-            f"{'' if b in stored else 'const '}{ctype.memory(types[b])} *__restrict__ {self.w.buffers[b]}"
-            for b in buffers(self.kernel)
-        ]
-        parameters.append("const i64 *__restrict__ dims")
-        bounds = f"__launch_bounds__({self.w.blocking.threads})"
-        return f'extern "C" __global__ void {bounds} {self.name}({", ".join(parameters)})'
+        return frame.text(self.kernel, self.w, self.name, self.most)
 
     # -- cells
 
@@ -201,7 +189,7 @@ class _Function(Cells[Opened, Value]):
         before = self.held
         w.line(f"{kind} *const {name} = ({kind} *)(pool + {before});")
         size = self.size(long) * (8 if register(dtype).name.endswith("64") else 4)
-        self.held += -(-size // ALIGNMENT) * ALIGNMENT
+        self.held += -(-size // frame.ALIGNMENT) * frame.ALIGNMENT
         self.most = max(self.most, self.held)
         yield
         self.held = before

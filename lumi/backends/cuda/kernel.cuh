@@ -22,6 +22,28 @@ typedef u64 uint64_t;
 #define INT64_MIN (-9223372036854775807LL - 1)
 #define INT64_MAX 9223372036854775807LL
 
+/* ---- kernels in order ----
+ *
+ * A kernel may be launched to start before the one before it has ended.  It lets the next one do so, and
+ * waits until everything before it has ended before it touches memory that changes.  A pointer comes out of
+ * the wait anew, so that no load through it can stand before, nor take the way of memory that never changes.
+ */
+INLINE void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+INLINE void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+template <typename T> INLINE T *settled(T *p) {
+  size_t place = __cvta_generic_to_global(p);
+  asm volatile("" : "+l"(place)::"memory");
+  return (T *)__cvta_global_to_generic(place);
+}
+
 /* ---- halves ---- */
 
 INLINE float from_bf16(u16 raw) { return __uint_as_float((u32)raw << 16); }

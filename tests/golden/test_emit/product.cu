@@ -1,4 +1,4 @@
-extern "C" __global__ void __launch_bounds__(256) product(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, u16 *__restrict__ b2_R, const i64 *__restrict__ dims) {
+INLINE void product_cells(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, u16 *__restrict__ b2_R, const i64 *__restrict__ dims) {
   for (int cell = blockIdx.x; cell < 448; cell += gridDim.x) {
     const int x_n_1 = cell * 32;
     const int x_m_2 = 0;
@@ -107,4 +107,9 @@ extern "C" __global__ void __launch_bounds__(256) product(const u16 *__restrict_
       }
     }
   }
+}
+extern "C" __global__ void __launch_bounds__(256) product(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, u16 *__restrict__ b2_R, const i64 *__restrict__ dims) {
+  let_next_start();
+  wait_for_previous();
+  product_cells(settled(b0_A), settled(b1_B), settled(b2_R), dims);
 }
