@@ -1,0 +1,170 @@
+"""Kernels that cuBLASLt computes: which they are, and the call for given dims and addresses.
+
+A kernel in rows is a call in columns with its factors swapped: `outᵀ = bᵀ · aᵀ`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lumi import dim
+from lumi.backends.cuda.cublas import BIAS, MOST, RELU, Algorithm, Library, Matmul, Matrix, Pointers
+from lumi.dim import Dim, Extent
+from lumi.dtype import F32, F64, DType
+from lumi.llir import product
+from lumi.llir.epilogue import Function
+from lumi.llir.kernel import Kernel, Schedule, Step, buffers
+from lumi.llir.product import Product, Side, Tensor
+
+TEMPLATE = "cublaslt"
+"""Schedules: none of its numbers says to take the library's favourite algorithm, `rank` the one at that
+place of its proposals, `algorithm` the one of that name, or the favourite where it is not proposed."""
+
+SCHEDULES = (Schedule(TEMPLATE), *(Schedule(TEMPLATE, (("rank", n),)) for n in range(1, MOST)))
+
+NONE = Side(1, 0, 0, 0)
+
+
+def find(kernel: Kernel) -> Product | None:
+    """The product that a kernel is, when one call of cuBLASLt computes it."""
+    found = product.find(kernel)
+    if found is None or len(found.batch) > 1:
+        return None
+    found = found.row_major()
+    return found if found is not None and _has_epilogue(found) else None
+
+
+def _has_epilogue(found: Product) -> bool:
+    """Whether the library has the epilogue: a bias lies along the rows of a result of f32 sums."""
+    extra = found.bias is not None or found.function is not Function.IDENTITY
+    if found.bias is not None and (found.rows.bias, found.columns.bias) != (0, 1):
+        return False
+    if found.dtype not in (F32, F64):
+        return found.is_plain
+    return found.dtype == F32 or not extra
+
+
+def chosen(step: Step, algorithm: Algorithm) -> Schedule:
+    """The schedule of a step that a certain algorithm computed."""
+    return Schedule(step.schedule.template, (("algorithm", algorithm.name),))
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A call with everything it needs."""
+
+    matmul: Matmul
+    pointers: Pointers
+    algorithm: Algorithm
+
+    def put(self, library: Library) -> None:
+        """Put it on the stream."""
+        library.put(self.matmul, self.pointers, self.algorithm)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A kernel as a call: `names` are its buffers in order, `dims` the dims that the call depends on."""
+
+    product: Product
+    schedule: Schedule
+    names: tuple[str, ...]
+
+    @property
+    def dims(self) -> frozenset[str]:
+        """The dims that change the call."""
+        return frozenset().union(*(e.names() for e in self.product.extents if isinstance(e, Dim)))
+
+    def ready(self, library: Library, values: Mapping[str, int], addresses: Sequence[int]) -> Ready | None:
+        """The call at these dims and addresses; None when the library cannot compute it."""
+        matmul = describe(self.product, values)
+        if matmul is None:
+            return None
+        pointers = self._pointers(values, addresses)
+        algorithm = _choose(library.algorithms(matmul, pointers), self.schedule)
+        return None if algorithm is None else Ready(matmul, pointers, algorithm)
+
+    def _pointers(self, values: Mapping[str, int], addresses: Sequence[int]) -> Pointers:
+        def address(tensor: Tensor) -> int:
+            place = dim.value(tensor.offset, values) * tensor.dtype.size
+            return addresses[self.names.index(tensor.buffer)] + place
+
+        p = self.product
+        out = address(p.out)
+        residual = out if p.residual is None else address(p.residual)
+        return Pointers(address(p.b), address(p.a), residual, out, address(p.bias) if p.bias else 0)
+
+
+def call(step: Step) -> Call | None:
+    """The call that a step's schedule asks for; None for every other schedule.
+
+    Raises `ValueError` when cuBLASLt does not compute such kernels.
+    """
+    if step.schedule.template != TEMPLATE:
+        return None
+    found = find(step.kernel)
+    if found is None:
+        raise ValueError("a kernel that is no matrix product is scheduled as one")
+    return Call(found, step.schedule, buffers(step.kernel))
+
+
+def _choose(proposed: Sequence[Algorithm], schedule: Schedule) -> Algorithm | None:
+    options = dict(schedule.options)
+    rank = options.get("rank", 0)
+    named = [a for a in proposed if a.name == options.get("algorithm")]
+    return next(iter(named or proposed[rank : rank + 1]), None)
+
+
+def describe(found: Product, values: Mapping[str, int]) -> Matmul | None:
+    """The call for a product in rows; None where it has no elements or sums nothing."""
+
+    def number(extent: Extent) -> int:
+        return dim.value(extent, values)
+
+    batch = found.batch[0] if found.batch else NONE
+    m, n, k = (number(s.size) for s in (found.rows, found.columns, found.inner))
+    count = number(batch.size)
+    if not m * n * k * count:
+        return None
+    a, transpose_a = _matrix(found.b.dtype, (n, number(found.columns.b)), (k, number(found.inner.b)))
+    b, transpose_b = _matrix(found.a.dtype, (k, number(found.inner.a)), (m, number(found.rows.a)))
+    d, _ = _matrix(found.out.dtype, (n, 1), (m, number(found.rows.out)))
+    c, strides = d, [number(x) for x in (batch.b, batch.a, batch.out, batch.out)]
+    if found.residual is not None:
+        c, _ = _matrix(found.residual.dtype, (n, 1), (m, number(found.rows.residual)))
+        strides[2] = number(batch.residual)
+    if count > 1:
+        a, b, c, d = (
+            Matrix(x.dtype, x.rows, x.columns, x.ld, s) for x, s in zip((a, b, c, d), strides, strict=True)
+        )
+    return Matmul(
+        *(a, b, c, d, transpose_a, transpose_b, count, found.dtype, found.alpha, found.beta),
+        epilogue=(BIAS if found.bias else 0) | (RELU if found.function is Function.RELU else 0),
+        bias_stride=number(batch.bias) if count > 1 else 0,
+    )
+
+
+def _matrix(dtype: DType, down: tuple[int, int], along: tuple[int, int]) -> tuple[Matrix, bool]:
+    """A matrix of (size, step) down its columns and along its rows, and whether it is held transposed.
+
+    A step along a side of one element means nothing, so any leading dimension will do there.
+    """
+    (rows, step), (columns, stride) = down, along
+    if (step == 1 or rows == 1) and (stride >= rows or columns == 1):
+        return Matrix(dtype, rows, columns, max(stride, rows)), False
+    return Matrix(dtype, columns, rows, max(step, columns)), True
+
+
+def text(step: Step, name: str) -> str:
+    """What a step asks of the library, for reading."""
+    found = find(step.kernel)
+    assert found is not None
+    batch = found.batch[0].size if found.batch else 1
+    sizes = f"{batch} × [{found.rows.size} {found.inner.size}] · [{found.inner.size} {found.columns.size}]"
+    terms = [f"{found.alpha:g} · {found.a.buffer} · {found.b.buffer}"]
+    terms += [f"{found.beta:g} · {found.residual.buffer}"] if found.residual else []
+    terms += [found.bias.buffer] if found.bias else []
+    whole = f"{found.function.value}({' + '.join(terms)})"
+    kinds = f"{found.a.dtype} in {found.dtype} to {found.out.dtype}"
+    return f"// {name}: {found.out.buffer} = {whole} by cublasLtMatmul, {sizes}, {kinds}\n"
