@@ -7,11 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 
+from lumi.compiler import Options, compile_model
 from lumi.dim import var
-from lumi.errors import LumiError
+from lumi.errors import LumiError, Source
 from lumi.plan.check import check
 from lumi.plan.plan import Need
 from lumi.runtime.session import Session
+from lumi.search.settings import Mode, Settings
 from tests.compilations import (
     GEMMA,
     Pair,
@@ -108,6 +110,30 @@ def test_an_input_that_nothing_reads_is_checked_and_ignored() -> None:
             session(x=x, y=wrong)
     with pytest.raises(LumiError, match="input y is not given"):
         session(x=x)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_a_dim_of_one_value_is_known_when_the_model_runs(size: int) -> None:
+    text = f"(defdim n :min {size} :max {size}) (defmodel m [(x f32 [n 3])] (+ n (reduce-sum x :axis 0)))"
+    pair = Pair(written(text))
+    pair.call({"x": np.ones((size, 3), np.float32)}, {"n": size})
+    assert pair.session(x=np.ones((size, 3), np.float32))["out"].tolist() == [2 * size] * 3
+
+
+EMPTY = """
+(defdim n :min 0 :max 4 :hint 0)
+
+(defmodel empty [(x f32 [n 3]) (y f32 [3 0]) (z f32 [0 2])]
+  "Axes without elements."
+  (outputs :sum (reduce-sum x :axis 0) :max (reduce-max y) :rows (softmax x) :product (matmul y z)))
+"""
+
+
+def test_a_search_takes_axes_without_elements() -> None:
+    options = Options(settings=Settings(mode=Mode.MODEL, evaluations=40))
+    pair = Pair(compile_model(Source("empty.lumi", EMPTY), options))
+    for n in (0, 1, 4):
+        pair.call(random_inputs(pair.plan, {"n": n}), {"n": n})
 
 
 @pytest.mark.parametrize(

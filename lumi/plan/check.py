@@ -164,7 +164,8 @@ class _Checker:
         fixed = {name: r.low for name, r in self.variant.dims.items() if r.low == r.high}
         if signature is None or buffer.dtype != signature.dtype:
             return False
-        return dim.product(buffer.shape) == dim.bind(dim.product(signature.shape), fixed)
+        mine, promised = (dim.bind(dim.product(shape), fixed) for shape in (buffer.shape, signature.shape))
+        return mine == promised
 
     def _launch(self, launch: Launch, where: str) -> dict[str, Buffer]:
         """The actual buffer for each of a kernel's own."""

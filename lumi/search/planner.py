@@ -55,7 +55,7 @@ class Planner:
         self.evaluations = 0
         axes, largest = space.region.axes, settings.largest
         hint: Mapping[str, int] = {n: max(h[n] for h in settings.hints) for n in settings.hints[0]}
-        self.sizes = {a.name: dim.value(a.extent, hint) for a in axes}
+        self.sizes = {a.name: max(dim.value(a.extent, hint), 1) for a in axes}
         self.most = {a.name: dim.value(a.extent, largest) for a in axes}
         self.room = min(settings.memory, settings.growth * self._largest_buffer(largest))
         self._layouts: dict[Outs, Layout] = {}
