@@ -13,6 +13,7 @@ from lumi.cli.check import Check
 _NONE = "plans run on the CPU"
 _USE = "lumi run --device cuda"
 _INSTALL = "pip install 'lumi[cuda]'"
+_SLOWER = f"{_INSTALL}; without it Lumi's own kernels compute large matrix products, more slowly"
 _PACKAGES = {"PyCUDA": "pycuda", "cuda-bindings": "cuda-bindings"}
 _NVRTC = ("nvrtc", "libnvrtc.so", ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"))
 
@@ -31,6 +32,15 @@ def checks() -> Iterator[Check]:
         yield Check(name, found is not None, found or "missing", "" if found else _INSTALL)
     library = _library(*_NVRTC)
     yield Check("NVRTC", library is not None, library or "missing", "" if library else _INSTALL)
+    yield _products()
+
+
+def _products() -> Check:
+    """The library whose matrix products a plan may call."""
+    from lumi.backends.cuda.cublas import find_library
+
+    found = find_library()
+    return Check("cuBLASLt", found is not None, found or "missing", "" if found else _SLOWER)
 
 
 def _driver() -> tuple[int, list[str]] | None:

@@ -7,6 +7,7 @@ import pytest
 
 from lumi.backends.cpu import compile as c
 from lumi.backends.cpu import library
+from lumi.backends.cuda import cublas
 from lumi.cli import gpu, host
 from tests.cli.conftest import Lumi
 
@@ -108,10 +109,13 @@ def test_a_gpu_is_told_with_its_libraries(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(gpu, "_driver", lambda: (12080, ["NVIDIA H200"]))
     monkeypatch.setattr(gpu, "_library", lambda short, file, distributions: None)
     monkeypatch.setattr(gpu, "_installed", {"cuda-bindings": "12.9.1"}.get)
-    device, driver, pycuda, bindings, nvrtc = gpu.checks()
+    monkeypatch.setattr(cublas, "find_library", lambda: None)
+    device, driver, pycuda, bindings, nvrtc, products = gpu.checks()
     assert (device.works, device.found) == (True, "NVIDIA H200")
     assert "--device cuda" in device.advice
     assert driver.found == "CUDA 12.8"
     assert (pycuda.works, pycuda.advice) == (False, "pip install 'lumi[cuda]'")
     assert (bindings.works, bindings.found, bindings.advice) == (True, "12.9.1", "")
     assert nvrtc.advice == "pip install 'lumi[cuda]'"
+    assert (products.works, products.found) == (False, "missing")
+    assert products.advice.startswith("pip install 'lumi[cuda]'; without it")

@@ -31,6 +31,9 @@ MOST = 8
 BIAS, RELU = 4, 2
 """Bits of `Matmul.epilogue`."""
 
+TOOLKIT = "/usr/local/cuda"
+"""Where a toolkit is unless CUDA_HOME or CUDA_PATH says otherwise."""
+
 _PACKAGES = {12: "nvidia-cublas-cu12", 13: "nvidia-cublas"}
 _FILE = "libcublasLt.so"
 
@@ -137,7 +140,7 @@ def find_library() -> str | None:
     if found:
         return found
     roots = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
-    for root in (*filter(None, roots), "/usr/local/cuda"):
+    for root in (*filter(None, roots), TOOLKIT):
         for path in sorted(Path(root).glob(f"lib*/{_FILE}*")):
             return str(path)
     return None
