@@ -14,6 +14,7 @@ import numpy as np
 
 from lumi.errors import LumiError
 from lumi.plan.plan import Plan
+from lumi.runtime.noise import Noise
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 """A host array; bf16 elements are held as uint16."""
@@ -29,11 +30,18 @@ class Memory(Protocol):
     def size(self) -> int:
         """Bytes."""
 
+    @property
+    def address(self) -> int:
+        """Where the first byte lies, for who knows the device."""
+
     def write(self, array: Array, offset: int = 0) -> None:
         """Copy a C-contiguous array in, from byte `offset` on."""
 
-    def read(self, array: Array, offset: int = 0) -> None:
-        """Fill a C-contiguous array with the bytes from `offset` on."""
+    def fetch(self, size: int, offset: int = 0) -> Array:
+        """A new u8 array of `size` bytes from `offset` on."""
+
+    def copy(self, source: Memory, offset: int = 0) -> None:
+        """Copy the bytes of another block of the device in, from byte `offset` on."""
 
     def clear(self) -> None:
         """Make every byte zero."""
@@ -51,7 +59,10 @@ class Program(Protocol):
     """The launches of one variant with every address filled in."""
 
     def run(self, dims: Mapping[str, int]) -> None:
-        """Run all launches in order, and wait.  `dims` has every dim of the variant."""
+        """Run all launches in order; what is asked of a memory afterwards waits for them.
+
+        `dims` has every dim of the variant.
+        """
 
 
 class Executable(Protocol):
@@ -71,6 +82,29 @@ class Device(Protocol):
     @property
     def name(self) -> str:
         """What it is, in words, for people."""
+
+    @property
+    def kind(self) -> tuple[int, int]:
+        """Its kind and number as DLPack counts them."""
+
+    @property
+    def queue(self) -> int | None:
+        """The stream that other libraries make ready for; None where nothing runs by itself."""
+
+    def hand_over(self, stream: int | None) -> None:
+        """Let what is put on another library's stream next see what this device was asked for so far."""
+
+    def wait(self) -> None:
+        """Wait until everything that was asked for is done."""
+
+    def view(self, address: int, size: int) -> Memory:
+        """Bytes of the device's memory that someone else owns."""
+
+    def part(self, place: Place, size: int) -> Memory:
+        """A block holding a copy of the `size` bytes at a place."""
+
+    def random(self, noise: Noise, count: int) -> Memory | None:
+        """A block of `count` made-up numbers; None where the host makes them as fast."""
 
     def allocate(self, size: int) -> Memory:
         """A zeroed block of at least `size` bytes."""

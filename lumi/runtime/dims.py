@@ -19,6 +19,38 @@ class Shaped:
     shape: tuple[int, ...]
 
 
+class Binder:
+    """Binds the dims of one call after another, remembering what the shapes of inputs say.
+
+    `dims` are the ranges, `inputs` the signatures in order.
+    """
+
+    def __init__(self, dims: Mapping[str, DimRange], inputs: Sequence[Signature]) -> None:
+        self._dims, self._inputs = dims, inputs
+        self._shaping = {name for s in inputs for name in s.dims()}
+        self._known: dict[object, dict[str, int]] = {}
+
+    def bind(self, given: Mapping[str, int], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+        """The value of every dim; see `bind_dims`."""
+        key = (tuple(given), *shapes)
+        fixed = self._known.get(key)
+        if fixed is not None:
+            for name, value in given.items():
+                _check_range(self._dims[name], value)
+            return {**fixed, **given}
+        shaped = [Shaped(s, shape) for s, shape in zip(self._inputs, shapes, strict=True)]
+        bound = bind_dims(self._dims, given, shaped)
+        if self._shaping.isdisjoint(given):
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[key] = {name: value for name, value in bound.items() if name not in given}
+        return bound
+
+
+_REMEMBERED = 1024
+"""Sets of shapes that are remembered at once."""
+
+
 def bind_dims(
     dims: Mapping[str, DimRange], given: Mapping[str, int], tensors: Sequence[Shaped]
 ) -> dict[str, int]:
@@ -35,16 +67,19 @@ def bind_dims(
             raise LumiError(
                 "dim error", f"dim {name} is not given", hint=f"pass {name}=… ({r.low} … {r.high})"
             )
-        value = known.setdefault(name, r.low)
-        if not r.low <= value <= r.high:
-            raise LumiError(
-                "dim error",
-                f"{name} is {value}, outside of {r.low} … {r.high}",
-                hint="the range is declared by the model's defdim",
-            )
+        _check_range(r, known.setdefault(name, r.low))
     for tensor in tensors:
         _check_shape(tensor, known)
     return known
+
+
+def _check_range(r: DimRange, value: int) -> None:
+    if not r.low <= value <= r.high:
+        raise LumiError(
+            "dim error",
+            f"{r.name} is {value}, outside of {r.low} … {r.high}",
+            hint="the range is declared by the model's defdim",
+        )
 
 
 def _learn(known: dict[str, int], tensors: Iterable[Shaped]) -> bool:

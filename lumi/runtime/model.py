@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lumi import dim
 from lumi.dim import Dim
 from lumi.errors import LumiError
 from lumi.plan.check import check
-from lumi.plan.plan import Need, Plan, Variant
+from lumi.plan.plan import Binding, Need, Plan, Variant
 from lumi.plan.reach import Requirement
 from lumi.runtime.device import Array, Device, Executable, Memory
-from lumi.runtime.params import Source, content
+from lumi.runtime.params import Random, Source, fill, require
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,25 @@ class Model:
 
 def load_model(plan: Plan, source: Source | None, device: Device) -> Model:
     """Check a plan, compile its kernels and bring its params to the device."""
-    needs = check(plan)
+    needs = tuple(_distinct(n) for n in check(plan))
     executable = device.load(plan)
-    arrays = content(plan, source)
-    initial = {s.name: arrays.pop(s.name) for s in plan.states if s.name in arrays}
-    params = {name: device.adopt(array) for name, array in arrays.items()}
+    require(plan, source)
+    states = {s.name for s in plan.states}
+    initial = {b.param: fill(b, source) for b in plan.bindings if b.param in states}
+    params = {b.param: _param(b, source, device) for b in plan.bindings if b.param not in states}
     return Model(plan, device, executable, params, initial, needs)
+
+
+def _param(binding: Binding, source: Source | None, device: Device) -> Memory:
+    """The content of a param in device memory."""
+    noise = source.noise_of(binding) if isinstance(source, Random) else None
+    made = device.random(noise, math.prod(binding.shape)) if noise else None
+    return made or device.adopt(fill(binding, source))
+
+
+def _distinct(needs: Sequence[Requirement]) -> tuple[Requirement, ...]:
+    """One of those that ask the same of the dims, as every layer does of its states."""
+    return tuple({need.gap: need for need in reversed(needs)}.values())[::-1]
 
 
 def _check_need(need: Need, dims: Mapping[str, int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from lumi.dtype import BF16, BOOL, DType, from_numpy, round_to_bf16, widen_bf16
 from lumi.errors import LumiError
 from lumi.plan.plan import Binding, Plan
 from lumi.runtime.device import Array
+from lumi.runtime.noise import Noise
 
 
 class Source(Protocol):
@@ -61,7 +63,7 @@ class Arrays:
 class Random:
     """Seeded made-up params: each depends on its key and the seed alone.
 
-    Floats are normal with variance 1 / (last dimension), so that products neither grow nor vanish;
+    Floats are nearly normal with variance 1 / (last dimension), so that products neither grow nor vanish;
     bytes of packed weights are uniform, with scales near 0.01.
     """
 
@@ -70,18 +72,19 @@ class Random:
     def __contains__(self, key: object) -> bool:
         return True
 
+    def noise(self, key: str, dtype: DType, shape: Sequence[int]) -> Noise:
+        """What the numbers of a param are made by."""
+        digest = hashlib.sha256(f"{self.seed} {key}".encode()).digest()
+        seed = int.from_bytes(digest[:8], "little")
+        if dtype.is_float:
+            return Noise(seed, dtype, scale=max(shape[-1] if shape else 1, 1) ** -0.5)
+        low, high = (0, 1) if dtype == BOOL else dtype.bounds if dtype.size == 1 else (0, 100)
+        return Noise(seed, dtype, low=low, span=high - low + 1)
+
     def array(self, key: str, dtype: DType, shape: Sequence[int] | None = None) -> Array:
         """Numbers of `dtype` in `shape`."""
-        digest = hashlib.sha256(f"{self.seed} {key}".encode()).digest()
-        generator = np.random.default_rng(list(digest))
         shape = tuple(shape or ())
-        if dtype.is_float:
-            scale = 1 / np.sqrt(max(shape[-1:], default=1) or 1)
-            return _converted(key, generator.standard_normal(shape) * scale, dtype)
-        if dtype == BOOL:
-            return generator.integers(0, 2, shape).astype(np.bool_)
-        low, high = dtype.bounds if dtype.size == 1 else (0, 100)
-        return generator.integers(low, high + 1, shape).astype(dtype.storage)
+        return self.noise(key, dtype, shape).array(math.prod(shape)).reshape(shape)
 
     def plane(self, key: str, block: BlockFormat, name: str, shape: Sequence[int] | None = None) -> Array:
         """Random blocks."""
@@ -89,23 +92,33 @@ class Random:
         array = self.array(f"{key}#{name}", kind, shape)
         return (np.abs(array) * 0.01).astype(array.dtype) if kind.is_float else array
 
+    def noise_of(self, binding: Binding) -> Noise | None:
+        """What the content of a param is made by, where that is noise alone."""
+        if binding.plane is None:
+            return self.noise(binding.key, binding.dtype, binding.shape)
+        if binding.dtype.is_float:
+            return None
+        return self.noise(f"{binding.key}#{binding.plane}", binding.dtype, binding.shape)
+
 
 def content(plan: Plan, source: Source | None) -> dict[str, Array]:
-    """What each param of the plan holds, C-contiguous, by the param's name.
+    """What each param of the plan holds, C-contiguous, by the param's name; see `fill`."""
+    require(plan, source)
+    return {b.param: fill(b, source) for b in plan.bindings}
 
-    Without a source only params with an initial value can be filled.  Raises `LumiError`
-    ("weights error") for what is missing or does not fit.
-    """
+
+def require(plan: Plan, source: Source | None) -> None:
+    """Without a source only params with an initial value can be filled; raises `LumiError` for others."""
     missing = [b.key for b in plan.bindings if source is None and b.init is None]
     if missing:
         raise _weights_error(
             f"{plan.name} needs weights: {', '.join(missing[:3])}{' …' if missing[3:] else ''}",
             'pass weights, or init="random" to make some up',
         )
-    return {b.param: _fill(b, source) for b in plan.bindings}
 
 
-def _fill(binding: Binding, source: Source | None) -> Array:
+def fill(binding: Binding, source: Source | None) -> Array:
+    """What a param holds, C-contiguous.  Raises `LumiError` for what is missing or does not fit."""
     if binding.init is not None and (source is None or binding.key not in source):
         return _converted(binding.key, np.full(binding.shape, binding.init), binding.dtype)
     assert source is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,16 +12,28 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lumi.errors import LumiError
-from lumi.plan.plan import Plan, Role, Variant
-from lumi.runtime.array import accept, take
+from lumi.plan.plan import ALIGNMENT, Plan, Role, Signature, Variant
+from lumi.runtime import dlpack
+from lumi.runtime.array import accept, accept_lent, keep, take
 from lumi.runtime.device import Array, Device, Memory, Place, Program, open_device
-from lumi.runtime.dims import Shaped, bind_dims
+from lumi.runtime.device_array import DeviceArray
+from lumi.runtime.dims import Binder
 from lumi.runtime.model import Model, load_model
 from lumi.runtime.params import Arrays, Random, Source
 from lumi.runtime.states import States
 
 Weights: TypeAlias = "Source | Mapping[str, Array] | str | Path | None"
 """A checkpoint, arrays by key, the path of a checkpoint, or nothing."""
+
+
+Given: TypeAlias = "Array | dlpack.Borrowed"
+"""An accepted input: an array of the host, or another library's tensor on the device."""
+
+IN_PLACE = 1 << 20
+"""Bytes from which an input that lies on the device is read there; a smaller one is copied within it."""
+
+_BOUND = 4
+"""Launches that are kept for addresses of inputs, the last ones used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +74,9 @@ class Session:
         self._model = model
         self._states = states
         self._lock = threading.RLock()
-        self._ready: dict[int, _Ready] = {}
+        self._bind = Binder(model.plan.dims, model.plan.inputs).bind
+        self._signatures = {s.name: s for s in model.plan.inputs}
+        self._ready: dict[tuple[int, tuple[tuple[str, int], ...]], _Ready] = {}
         self._arena: Memory | None = None
 
     @property
@@ -84,20 +99,39 @@ class Session:
     ) -> dict[str, np.ndarray[Any, Any]]:
         """Run once and return the outputs by name, as arrays that later calls do not touch.
 
-        Inputs are numpy arrays, DLPack tensors on the CPU, or lists and numbers.  Dims that no input's
-        shape shows must be given.  Raises `LumiError` ("input error", "shape error", "dim error").
+        Inputs are numpy arrays, lists and numbers, or DLPack tensors on the host or on the session's
+        device.  Dims that no input's shape shows must be given.  Raises `LumiError` ("input error",
+        "shape error", "dim error").
         """
-        arrays = self._accept(inputs)
-        shaped = [Shaped(s, arrays[s.name].shape) for s in self.plan.inputs]
-        bound = bind_dims(self.plan.dims, self._integers(dims or {}), shaped)
-        number = self._model.choose(bound)
         with self._lock:
-            self._states.hold(bound)
-            ready = self._prepare(number)
-            for name, place in ready.inputs.items():
-                place.memory.write(arrays[name], place.offset)
-            ready.program.run(bound)
+            ready, bound = self._launch(inputs, dims or {})
             return {s.name: take(s, ready.outputs[s.name], bound) for s in self.plan.outputs}
+
+    def run_on_device(
+        self, inputs: Mapping[str, Any], dims: Mapping[str, int] | None = None
+    ) -> dict[str, DeviceArray]:
+        """Like `run`, but the outputs stay on the device, and nothing waits for them."""
+        with self._lock:
+            ready, bound = self._launch(inputs, dims or {})
+            return {s.name: keep(s, ready.outputs[s.name], bound, self.device) for s in self.plan.outputs}
+
+    def _launch(self, inputs: Mapping[str, Any], dims: Mapping[str, Any]) -> tuple[_Ready, dict[str, int]]:
+        """Put a call on the device's queue."""
+        given = self._accept(inputs)
+        bound = self._bind(self._integers(dims), [one.shape for one in given.values()])
+        number = self._model.choose(bound)
+        self._states.hold(bound)
+        ready = self._prepare(number, given)
+        for name, place in ready.inputs.items():
+            one = given[name]
+            if isinstance(one, np.ndarray):
+                place.memory.write(one, place.offset)
+            elif not _reads_in_place(one):
+                place.memory.copy(self.device.view(one.address, _size(one)), place.offset)
+        ready.program.run(bound)
+        if any(isinstance(one, dlpack.Borrowed) for one in given.values()):
+            self.device.wait()
+        return ready, bound
 
     def reset(self) -> None:
         """Make every state what it was before the first call: zero, or the weights it begins with."""
@@ -114,6 +148,14 @@ class Session:
         with self._lock:
             self._states.load(states)
 
+    def randomize_states(self, seed: int = 0, dims: Mapping[str, int] | None = None) -> None:
+        """Fill every state with seeded numbers, so that a call at a late position can be measured alone.
+
+        `dims` are those that shapes of states depend on.
+        """
+        with self._lock:
+            self._states.randomize(seed, dims or {})
+
     def fork(self) -> Session:
         """A session with a copy of the states, over the same weights and kernels."""
         other = Session.__new__(Session)
@@ -121,14 +163,25 @@ class Session:
             other._start(self._model, self._states.copy())
         return other
 
-    def _accept(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        signatures = {s.name: s for s in self.plan.inputs}
-        unknown, missing = set(inputs) - set(signatures), set(signatures) - set(inputs)
-        if unknown or missing:
+    def _accept(self, inputs: Mapping[str, Any]) -> dict[str, Given]:
+        signatures = self._signatures
+        if inputs.keys() != signatures.keys():
+            unknown, missing = set(inputs) - set(signatures), set(signatures) - set(inputs)
             what = f"no input is called {min(unknown)}" if unknown else f"input {min(missing)} is not given"
             listed = "; ".join(map(str, self.plan.inputs)) or "none"
             raise LumiError("input error", what, hint=f"inputs: {listed}")
-        return {name: accept(s, inputs[name], "input") for name, s in signatures.items()}
+        return {name: self._accepted(s, inputs[name]) for name, s in signatures.items()}
+
+    def _accepted(self, signature: Signature, value: Any) -> Given:
+        if isinstance(value, np.ndarray) or dlpack.device_of(value) in (None, _HOST):
+            return accept(signature, value, "input")
+        if dlpack.device_of(value) == self.device.kind:
+            return accept_lent(signature, value, self.device)
+        raise LumiError(
+            "input error",
+            f"input {signature.name} lies on another device than the session's, {self.device.name}",
+            hint="move it there, or to the host",
+        )
 
     def _integers(self, dims: Mapping[str, Any]) -> dict[str, int]:
         for name, value in dims.items():
@@ -139,23 +192,46 @@ class Session:
                 raise LumiError("dim error", f"{name} is {value!r}", hint="a dim is an integer")
         return {name: int(value) for name, value in dims.items()}
 
-    def _prepare(self, number: int) -> _Ready:
-        if number not in self._ready:
+    def _prepare(self, number: int, given: Mapping[str, Given]) -> _Ready:
+        """A variant's launches, those that read large inputs where these lie now."""
+        bound = tuple(
+            (name, one.address)
+            for name, one in given.items()
+            if isinstance(one, dlpack.Borrowed) and _reads_in_place(one)
+        )
+        ready = self._ready.pop((number, bound), None)
+        if ready is None:
             if self._arena is None:
                 self._arena = self.device.allocate(max(v.arena for v in self.plan.variants))
-            self._ready[number] = self._place(number, self.plan.variants[number], self._arena)
-        return self._ready[number]
+            lent = {name: self.device.view(address, _size(given[name])) for name, address in bound}
+            ready = self._place(number, self.plan.variants[number], self._arena, lent)
+            others = [key for key in self._ready if key[1]]
+            if bound and len(others) >= _BOUND:
+                del self._ready[others[0]]
+        self._ready[number, bound] = ready
+        return ready
 
-    def _place(self, number: int, variant: Variant, arena: Memory) -> _Ready:
-        owned = {Role.PARAM: self._model.params, Role.STATE: self._states.memories}
+    def _place(self, number: int, variant: Variant, arena: Memory, lent: Mapping[str, Memory]) -> _Ready:
+        owned = {Role.PARAM: self._model.params, Role.STATE: self._states.memories, Role.INPUT: lent}
         places = [
-            Place(arena, b.offset) if b.role.in_arena else Place(owned[b.role][b.name], 0)
+            Place(owned[b.role][b.name], 0) if b.name in owned.get(b.role, ()) else Place(arena, b.offset)
             for b in variant.buffers
         ]
         named = zip(variant.buffers, places, strict=True)
         inputs = {b.name: place for b, place in named if b.role is Role.INPUT}
         outputs = {name: places[n] for name, n in variant.outputs.items()}
         return _Ready(self._model.executable.prepare(number, places), inputs, outputs)
+
+
+_HOST = (dlpack.CPU, 0)
+
+
+def _size(given: Given) -> int:
+    return math.prod(given.shape) * (given.itemsize if isinstance(given, np.ndarray) else given.dtype.size)
+
+
+def _reads_in_place(lent: dlpack.Borrowed) -> bool:
+    return _size(lent) >= IN_PLACE and lent.address % ALIGNMENT == 0
 
 
 def _source(weights: Weights, init: str | None, seed: int) -> Source | None:

@@ -13,6 +13,7 @@ from lumi.plan.plan import Buffer, Plan, Role, Signature
 from lumi.runtime.array import accept, take
 from lumi.runtime.device import Array, Device, Memory, Place
 from lumi.runtime.dims import Shaped, bind_dims
+from lumi.runtime.params import Random
 
 
 class States:
@@ -74,14 +75,25 @@ class States:
         for name, array in arrays.items():
             self.memories[name].write(array)
 
+    def randomize(self, seed: int, dims: Mapping[str, int]) -> None:
+        """Fill every state with seeded numbers, as if calls with these dims had."""
+        self._held = {name: dims[name] for name in self._shaping}
+        source = Random(seed)
+        for signature in self._plan.states:
+            memory, noise = self.memories[signature.name], source.noise(signature.name, signature.dtype, (1,))
+            count = memory.size // signature.dtype.size
+            made = self._device.random(noise, count)
+            if made is None:
+                memory.write(noise.array(count))
+            else:
+                memory.copy(made)
+
     def copy(self) -> States:
         """Equal states in memory of their own."""
         other = States(self._plan, self._device, self._initial)
         other._held = dict(self._held)
         for name, memory in self.memories.items():
-            raw = np.empty(memory.size, np.uint8)
-            memory.read(raw)
-            other.memories[name].write(raw)
+            other.memories[name].copy(memory)
         return other
 
     def _dims(self, signature: Signature) -> Mapping[str, int]:

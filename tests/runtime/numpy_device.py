@@ -11,7 +11,8 @@ from lumi import dim
 from lumi.backends.cpu import interpret
 from lumi.llir.kernel import buffers
 from lumi.plan.plan import Buffer, Plan
-from lumi.runtime.device import Array, Place
+from lumi.runtime.device import Array, Memory, Place
+from lumi.runtime.noise import Noise
 
 
 @dataclass(slots=True)
@@ -27,8 +28,15 @@ class NumpyMemory:
     def write(self, array: Array, offset: int = 0) -> None:
         self.data[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
 
-    def read(self, array: Array, offset: int = 0) -> None:
-        array.reshape(-1).view(np.uint8)[:] = self.data[offset : offset + array.nbytes]
+    @property
+    def address(self) -> int:
+        return self.data.ctypes.data
+
+    def fetch(self, size: int, offset: int = 0) -> Array:
+        return self.data[offset : offset + size].copy()
+
+    def copy(self, source: Memory, offset: int = 0) -> None:
+        self.data[offset : offset + source.size] = source.fetch(source.size)
 
     def clear(self) -> None:
         self.data[:] = 0
@@ -41,6 +49,27 @@ class NumpyDevice:
     name: str = "numpy"
     allocated: list[int] = field(default_factory=list)
     prepared: list[int] = field(default_factory=list)
+
+    @property
+    def kind(self) -> tuple[int, int]:
+        return 1, 0
+
+    @property
+    def queue(self) -> int | None:
+        return None
+
+    def hand_over(self, stream: int | None) -> None: ...
+
+    def wait(self) -> None: ...
+
+    def view(self, address: int, size: int) -> NumpyMemory:
+        raise AssertionError("nothing is lent to this device")
+
+    def part(self, place: Place, size: int) -> NumpyMemory:
+        return NumpyMemory(place.memory.fetch(size, place.offset))
+
+    def random(self, noise: Noise, count: int) -> None:
+        return None
 
     def allocate(self, size: int) -> NumpyMemory:
         self.allocated.append(size)

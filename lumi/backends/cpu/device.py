@@ -27,6 +27,8 @@ from lumi.errors import LumiError
 from lumi.llir.kernel import Step, buffers, dims
 from lumi.plan.plan import ALIGNMENT, Buffer, Plan
 from lumi.runtime.device import Array, Executable, Memory, Place, Program
+from lumi.runtime.dlpack import CPU
+from lumi.runtime.noise import Noise
 
 
 class CpuMemory:
@@ -49,9 +51,13 @@ class CpuMemory:
         """Copy a C-contiguous array in, from byte `offset` on."""
         self.data[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
 
-    def read(self, array: Array, offset: int = 0) -> None:
-        """Fill a C-contiguous array with the bytes from `offset` on."""
-        array.reshape(-1).view(np.uint8)[:] = self.data[offset : offset + array.nbytes]
+    def fetch(self, size: int, offset: int = 0) -> Array:
+        """A new u8 array of `size` bytes from `offset` on."""
+        return self.data[offset : offset + size].copy()
+
+    def copy(self, source: Memory, offset: int = 0) -> None:
+        """Copy the bytes of another block in, from byte `offset` on."""
+        self.data[offset : offset + source.size] = _host(source).data
 
     def clear(self) -> None:
         """Make every byte zero."""
@@ -71,6 +77,34 @@ class CpuDevice:
     def name(self) -> str:
         """The processor and how many of its cores are used."""
         return f"{_model()}, {cores()} cores"
+
+    @property
+    def kind(self) -> tuple[int, int]:
+        """DLPack's number for the host."""
+        return CPU, 0
+
+    @property
+    def queue(self) -> int | None:
+        """None: nothing runs by itself."""
+        return None
+
+    def hand_over(self, stream: int | None) -> None:
+        """Nothing is under way."""
+
+    def wait(self) -> None:
+        """Nothing is under way."""
+
+    def view(self, address: int, size: int) -> CpuMemory:
+        """Bytes of the process that someone else owns."""
+        return CpuMemory(np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address)))
+
+    def part(self, place: Place, size: int) -> CpuMemory:
+        """A block holding a copy of the `size` bytes at a place."""
+        return CpuMemory(place.memory.fetch(size, place.offset))
+
+    def random(self, noise: Noise, count: int) -> CpuMemory | None:
+        """None: the host makes them."""
+        return None
 
     def allocate(self, size: int) -> CpuMemory:
         """A zeroed block of at least `size` bytes."""

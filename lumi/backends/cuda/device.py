@@ -8,19 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from lumi.backends.cuda.fill import fill
 from lumi.backends.cuda.gpu import Gpu, open_gpu
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
 from lumi.llir.kernel import Step
-from lumi.plan.plan import Plan
+from lumi.plan.plan import Plan, Role
 from lumi.runtime.device import Array, Memory, Place
+from lumi.runtime.dlpack import CUDA
+from lumi.runtime.noise import Noise
+
+_LEGACY = 1
+"""The stream that libraries mean where they name none."""
 
 
 class CudaMemory:
     """Bytes of the GPU's memory."""
 
-    def __init__(self, gpu: Gpu, size: int) -> None:
+    def __init__(self, gpu: Gpu, size: int, block: Any) -> None:
         self._gpu, self._size = gpu, size
-        self._block: Any = gpu.allocate(size)
+        self._block, self._address = block, int(block)
 
     @property
     def size(self) -> int:
@@ -30,19 +36,23 @@ class CudaMemory:
     @property
     def address(self) -> int:
         """Where the first byte lies."""
-        return int(self._block)
+        return self._address
 
     def write(self, array: Array, offset: int = 0) -> None:
         """Copy a C-contiguous array in, from byte `offset` on."""
-        self._gpu.write(self.address + offset, array.reshape(-1).view(np.uint8))
+        self._gpu.write(self._address + offset, array.reshape(-1).view(np.uint8))
 
-    def read(self, array: Array, offset: int = 0) -> None:
-        """Fill a C-contiguous array with the bytes from `offset` on."""
-        self._gpu.read(self.address + offset, array.reshape(-1).view(np.uint8))
+    def fetch(self, size: int, offset: int = 0) -> Array:
+        """A new u8 array of `size` bytes from `offset` on."""
+        return self._gpu.fetch(self._address + offset, size)
+
+    def copy(self, source: Memory, offset: int = 0) -> None:
+        """Copy the bytes of another block of the GPU in, from byte `offset` on."""
+        self._gpu.copy(self._address + offset, source.address, source.size)
 
     def clear(self) -> None:
         """Make every byte zero."""
-        self._gpu.clear(self.address, self._size)
+        self._gpu.clear(self._address, self._size)
 
 
 class CudaDevice:
@@ -56,13 +66,48 @@ class CudaDevice:
         """What the GPU calls itself."""
         return self._gpu.name
 
+    @property
+    def kind(self) -> tuple[int, int]:
+        """DLPack's number for the first GPU."""
+        return CUDA, 0
+
+    @property
+    def queue(self) -> int:
+        """The stream that everything runs on."""
+        return self._gpu.queue
+
+    def hand_over(self, stream: int | None) -> None:
+        """Let what is put on another stream next wait for this one; -1 asks for no order."""
+        if stream != -1:
+            self._gpu.order(_LEGACY if stream is None else stream)
+
+    def wait(self) -> None:
+        """Wait for everything on the stream."""
+        self._gpu.wait()
+
+    def view(self, address: int, size: int) -> CudaMemory:
+        """Bytes of the GPU's memory that someone else owns."""
+        return CudaMemory(self._gpu, size, address)
+
+    def part(self, place: Place, size: int) -> CudaMemory:
+        """A block holding a copy of the `size` bytes at a place."""
+        block = CudaMemory(self._gpu, size, self._gpu.reserve(size))
+        self._gpu.copy(block.address, place.memory.address + place.offset, size)
+        return block
+
+    def random(self, noise: Noise, count: int) -> CudaMemory:
+        """A block of `count` made-up numbers."""
+        block = self.allocate(count * noise.dtype.size)
+        fill(self._gpu, block.address, noise, count)
+        return block
+
     def allocate(self, size: int) -> CudaMemory:
         """A zeroed block of at least `size` bytes."""
-        return CudaMemory(self._gpu, size)
+        return CudaMemory(self._gpu, size, self._gpu.allocate(size))
 
     def adopt(self, array: Array) -> CudaMemory:
         """A block holding a copy of the array."""
-        block = CudaMemory(self._gpu, array.nbytes)
+        block = CudaMemory(self._gpu, array.nbytes, self._gpu.reserve(array.nbytes))
         block.write(array)
         return block
 
@@ -93,6 +138,7 @@ class CudaExecutable:
                 self._kernels[launch.kernel],
                 tuple(where[n] for n in launch.buffers),
                 self._kernels[launch.kernel].code.cells(largest),
+                tuple(chosen.buffers[n].role is Role.PARAM for n in launch.buffers),
             )
             for launch in chosen.launches
         ]
@@ -107,8 +153,8 @@ class CudaProgram:
     places: tuple[Place, ...] = field(repr=False)
 
     def run(self, dims: Mapping[str, int]) -> None:
-        """Run all launches in order, and wait."""
-        self.launches.run(dims)
+        """Put all launches on the stream, in order."""
+        self.launches.start(dims)
 
 
 def _own(memory: Memory) -> CudaMemory:

@@ -6,12 +6,13 @@ import atexit
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from lumi.backends.cuda.pinned import Pool
 from lumi.errors import LumiError
 from lumi.runtime.device import Array
 
@@ -20,6 +21,9 @@ STAGING = 4 << 20
 
 _HINT = "pip install 'lumi[cuda]'"
 
+_UNTIMED = 2
+"""CU_EVENT_DISABLE_TIMING."""
+
 
 def device_error(message: str, hint: str = "") -> LumiError:
     """Something that the GPU or its driver refuses."""
@@ -27,7 +31,10 @@ def device_error(message: str, hint: str = "") -> LumiError:
 
 
 class Gpu:
-    """The first GPU of this machine: its primary context, and one stream on which everything runs."""
+    """The first GPU of this machine: its primary context, and one stream on which everything runs.
+
+    What happens once is done by PyCUDA, what each call of a model does by cuda-bindings, which is faster.
+    """
 
     def __init__(self) -> None:
         self.driver = _driver()
@@ -36,9 +43,15 @@ class Gpu:
         self._context = self._device.retain_primary_context()
         self._lock = threading.RLock()
         with self.active():
+            self._handle = _check(self._bindings.cuCtxGetCurrent())
             self.stream = self.driver.Stream()
             self._staging = self.driver.pagelocked_empty(STAGING, np.uint8)
+            self._event = _check(self._bindings.cuEventCreate(_UNTIMED))
+        self.queue = int(self.stream.handle)
+        self._queue = self._bindings.CUstream(self.queue)
+        self._staged = int(self._staging.ctypes.data)
         self._used = 0
+        self._pool = Pool(self._pinned)
         atexit.register(self._close)
 
     @property
@@ -57,6 +70,11 @@ class Gpu:
         """The architecture that kernels are compiled for; `a` adds what only this chip has."""
         major, minor = self._device.compute_capability()
         return f"sm_{major}{minor}{'a' if (major, minor) == (9, 0) else ''}"
+
+    @property
+    def starts_early(self) -> bool:
+        """Whether a kernel can start before the one before it has ended."""
+        return bool(self._device.compute_capability() >= (9, 0))
 
     @property
     def units(self) -> int:
@@ -79,67 +97,140 @@ class Gpu:
         finally:
             self._context.pop()
 
+    def _current(self) -> _Current:
+        return _Current(self._bindings, self._handle)
+
     def wait(self) -> None:
         """Wait for everything on the stream."""
-        with self._lock, self.active():
+        with self._lock, self._current():
             self._wait()
 
     def _wait(self) -> None:
-        self.stream.synchronize()
+        _check(self._bindings.cuStreamSynchronize(self._queue))
         self._used = 0
+
+    def order(self, stream: int) -> None:
+        """Make what is put on another stream from now on wait for everything on this one."""
+        with self._lock, self._current():
+            _check(self._bindings.cuEventRecord(self._event, self._queue))
+            _check(self._bindings.cuStreamWaitEvent(stream, self._event, 0))
 
     # -- memory
 
     def allocate(self, size: int) -> Any:
         """A zeroed allocation of at least one byte."""
-        with self._lock, self.active():
-            block = self.driver.mem_alloc(max(size, 1))
-            self.driver.memset_d8(int(block), 0, max(size, 1))
+        block = self.reserve(size)
+        self.clear(int(block), max(size, 1))
         return block
+
+    def reserve(self, size: int) -> Any:
+        """An allocation of at least one byte, which may hold anything."""
+        with self._lock, self.active():
+            return self.driver.mem_alloc(max(size, 1))
+
+    def used(self) -> int:
+        """Bytes of the GPU's memory that are taken, by anyone."""
+        with self._lock, self._current():
+            free, total = _check(self._bindings.cuMemGetInfo())
+        return int(total) - int(free)
 
     def clear(self, address: int, size: int) -> None:
         """Make bytes zero, after everything on the stream."""
-        with self._lock, self.active():
-            self.driver.memset_d8_async(address, 0, size, self.stream)
+        with self._lock, self._current():
+            _check(self._bindings.cuMemsetD8Async(address, 0, size, self._queue))
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copy bytes within the GPU, after everything on the stream."""
+        with self._lock, self._current():
+            _check(self._bindings.cuMemcpyDtoDAsync(target, source, size, self._queue))
 
     def write(self, address: int, raw: Array) -> None:
         """Copy bytes in, after everything on the stream; the array may change once this returns."""
-        with self._lock, self.active():
-            size = int(raw.nbytes)
+        size = raw.nbytes
+        with self._lock, self._current():
             if size > STAGING:
                 self._wait()
-                self.driver.memcpy_htod(address, raw)
+                _check(self._bindings.cuMemcpyHtoD(address, int(raw.ctypes.data), size))
             elif size:
-                if self._used + size > STAGING:
-                    self._wait()
-                place = self._staging[self._used : self._used + size]
-                place[:] = raw
-                self._used += -(-size // 64) * 64
-                self.driver.memcpy_htod_async(address, place, self.stream)
+                place = self._room(size)
+                self._staging[place : place + size] = raw
+                _check(self._bindings.cuMemcpyHtoDAsync(address, self._staged + place, size, self._queue))
+
+    def _room(self, size: int) -> int:
+        """A place in the staging memory that no copy under way reads."""
+        if self._used + size > STAGING:
+            self._wait()
+        place = self._used
+        self._used += -(-size // 64) * 64
+        return place
 
     def read(self, address: int, raw: Array) -> None:
         """Copy bytes out, after everything on the stream."""
-        with self._lock, self.active():
+        with self._lock, self._current():
             self._wait()
-            size = int(raw.nbytes)
-            if size > STAGING:
-                self.driver.memcpy_dtoh(raw, address)
-            elif size:
-                self.driver.memcpy_dtoh_async(self._staging[:size], address, self.stream)
-                self._wait()
-                raw[:] = self._staging[:size]
+            if raw.nbytes:
+                _check(self._bindings.cuMemcpyDtoH(int(raw.ctypes.data), address, raw.nbytes))
+
+    def fetch(self, address: int, size: int) -> Array:
+        """Bytes in an array of their own, after everything on the stream."""
+        with self._lock, self._current():
+            lease = self._pool.take(size) if size else None
+            if lease is None:
+                raw = np.empty(size, np.uint8)
+                self.read(address, raw)
+                return raw
+            _check(self._bindings.cuMemcpyDtoHAsync(lease.address, address, size, self._queue))
+            self._wait()
+            return lease.array
+
+    def _pinned(self, size: int) -> int:
+        """The address of new host memory that the GPU copies to at full speed."""
+        return int(_check(self._bindings.cuMemHostAlloc(size, 0)))
 
     # -- kernels and graphs
 
-    def function(self, cubin: bytes, name: str, shared: int) -> Any:
+    def function(self, cubin: bytes, name: str, shared: int) -> Function:
         """A kernel of a cubin, allowed to use `shared` bytes of dynamic shared memory."""
+        cuda = self._bindings
         with self._lock, self.active():
-            module = self.driver.module_from_buffer(cubin)
-            function = module.get_function(name)
+            module = _check(cuda.cuModuleLoadData(cubin))
+            handle = _check(cuda.cuModuleGetFunction(module, name.encode()))
             if shared:
-                attribute = self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-                function.set_attribute(attribute, shared)
-        return function
+                attribute = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                _check(cuda.cuFuncSetAttribute(handle, attribute, shared))
+        return Function(self, module, handle)
+
+    def launch(
+        self,
+        function: Function,
+        blocks: int,
+        threads: int,
+        shared: int,
+        values: Sequence[tuple[int, type]],
+        early: bool,
+    ) -> None:
+        """Put a kernel on the stream; `values` are its arguments with their C types.
+
+        With `early` it may start before the one before it has ended: it waits for that one by itself.
+        """
+        cuda, config = self._bindings, self._bindings.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = blocks, 1, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
+        config.sharedMemBytes, config.hStream = shared, cuda.CUstream(int(self.stream.handle))
+        if early:
+            attribute, value = cuda.CUlaunchAttribute(), cuda.CUlaunchAttributeValue()
+            attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            value.programmaticStreamSerializationAllowed = 1
+            attribute.value = value
+            config.attrs, config.numAttrs = [attribute], 1
+        numbers, kinds = zip(*values, strict=True)
+        with self._lock, self.active():
+            _check(cuda.cuLaunchKernelEx(config, function.handle, (numbers, kinds), 0))
+
+    def unload(self, module: Any) -> None:
+        """Free a kernel."""
+        with self._lock, self.active():
+            self._bindings.cuModuleUnload(module)
 
     def capture(self, work: Callable[[], None]) -> Graph:
         """What `work` puts on the stream, as a graph."""
@@ -160,12 +251,12 @@ class Gpu:
 
     def replay(self, executable: Any) -> None:
         """Put a graph on the stream."""
-        with self._lock, self.active():
-            _check(self._bindings.cuGraphLaunch(executable, int(self.stream.handle)))
+        with self._lock, self._current():
+            _check(self._bindings.cuGraphLaunch(executable, self._queue))
 
     def destroy(self, executable: Any) -> None:
         """Free a graph."""
-        with self._lock, self.active():
+        with self._lock, self._current():
             self._bindings.cuGraphExecDestroy(executable)
 
     def seconds(self, work: Callable[[], None]) -> float:
@@ -184,6 +275,38 @@ class Gpu:
             self._wait()
             self._staging = None
             self.stream = None
+
+
+class Function:
+    """A kernel on the GPU."""
+
+    def __init__(self, gpu: Gpu, module: Any, handle: Any) -> None:
+        self.handle = handle
+        weakref.finalize(self, gpu.unload, module)
+
+
+class _Current:
+    """Makes the context current while calls of cuda-bindings are made; another one comes back afterwards.
+
+    A thread that had none keeps this one, which spares the driver a change at every call.
+    """
+
+    __slots__ = ("_bindings", "_context", "_is_pushed")
+
+    def __init__(self, bindings: Any, context: Any) -> None:
+        self._bindings, self._context, self._is_pushed = bindings, context, False
+
+    def __enter__(self) -> None:
+        now = int(self._bindings.cuCtxGetCurrent()[1])
+        if not now:
+            _check(self._bindings.cuCtxSetCurrent(self._context))
+        elif now != int(self._context):
+            _check(self._bindings.cuCtxPushCurrent(self._context))
+            self._is_pushed = True
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_pushed:
+            _check(self._bindings.cuCtxPopCurrent())
 
 
 class Graph:
@@ -228,7 +351,7 @@ def _bindings() -> Any:
 
 
 def _check(answer: tuple[Any, ...]) -> Any:
-    """The result of a call of cuda-bindings.  Raises `LumiError` for an error."""
-    if int(answer[0]) != 0:
+    """The result, or results, of a call of cuda-bindings.  Raises `LumiError` for an error."""
+    if answer[0] != 0:
         raise device_error(f"the CUDA driver answers {answer[0]!r}")
-    return answer[1] if len(answer) == 2 else None
+    return answer[1] if len(answer) == 2 else answer[1:]

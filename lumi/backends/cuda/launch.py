@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from lumi.backends.cuda.compile import compile_cubins
 from lumi.backends.cuda.emit import Code, emit, source
-from lumi.backends.cuda.gpu import Gpu, Graph
+from lumi.backends.cuda.gpu import Function, Gpu, Graph
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step, dims
 
@@ -27,16 +27,25 @@ class Loaded:
 
     code: Code
     names: tuple[str, ...]
-    function: Any = field(repr=False)
+    function: Function = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A launch: a kernel, the addresses of its buffers, and the most cells its grid can have."""
+    """A launch: a kernel, the addresses of its buffers, and the most cells its grid can have.
+
+    `constant` tells for each buffer whether no launch of the same graph writes it.
+    """
 
     kernel: Loaded
     addresses: tuple[int, ...]
     cells: int
+    constant: tuple[bool, ...] = ()
+
+    @property
+    def mask(self) -> int:
+        """The constant buffers as bits, the first being the lowest."""
+        return sum(1 << k for k, is_constant in enumerate(self.constant) if is_constant)
 
 
 def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
@@ -69,23 +78,20 @@ class Launches:
 
     def _captured(self, entries: Sequence[Entry]) -> Graph:
         def work() -> None:
-            for entry in entries:
-                self._launch(entry)
+            for number, entry in enumerate(entries):
+                self._launch(entry, early=number > 0 and self._gpu.starts_early)
 
         return self._gpu.capture(work)
 
-    def _launch(self, entry: Entry) -> None:
-        kernel = entry.kernel
-        addresses = (*entry.addresses, int(self._block) + 8 * self._places[kernel.names])
-        blocks = max(1, min(entry.cells, BLOCKS * self._gpu.units))
-        kernel.function.prepare("P" * len(addresses))
-        kernel.function.prepared_async_call(
-            (blocks, 1),
-            (kernel.code.threads, 1, 1),
-            self._gpu.stream,
-            *addresses,
-            shared_size=kernel.code.shared,
-        )
+    def _launch(self, entry: Entry, early: bool) -> None:
+        kernel, code = entry.kernel, entry.kernel.code
+        place = int(self._block) + 8 * self._places[kernel.names]
+        values: list[tuple[int, type]] = [(a, ctypes.c_void_p) for a in (*entry.addresses, place)]
+        if code.streams:
+            values.append((entry.mask, ctypes.c_uint32))
+        most = self._gpu.units * (1 if code.streams else BLOCKS)
+        blocks = max(1, min(entry.cells, most))
+        self._gpu.launch(kernel.function, blocks, code.threads, code.shared, values, early)
 
     def start(self, values: Mapping[str, int]) -> None:
         """Put all launches on the stream."""

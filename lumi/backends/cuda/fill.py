@@ -1,0 +1,73 @@
+"""Made-up numbers written by the GPU itself, those of `lumi.runtime.noise` bit for bit."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from lumi.backends.cuda.compile import compile_cubin
+from lumi.backends.cuda.gpu import Gpu
+from lumi.dtype import BF16, F16, F32, F64, DType
+from lumi.runtime.noise import CENTRE, FACTORS, STRIDE, Noise
+
+THREADS, BLOCKS = 256, 32
+"""Threads of a block, blocks of a multiprocessor."""
+
+_TYPES = {
+    "bool": "unsigned char",
+    "i8": "signed char",
+    "u8": "unsigned char",
+    "i32": "int",
+    "i64": "long long",
+    "f16": "unsigned short",
+    "bf16": "unsigned short",
+    "f32": "float",
+    "f64": "double",
+}
+_HALVES = {
+    F16: 'unsigned short h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(v)); out[i] = h;',
+    BF16: "unsigned b = __float_as_uint(v); out[i] = (b + 0x7FFFu + ((b >> 16) & 1u)) >> 16;",
+}
+
+
+def fill(gpu: Gpu, address: int, noise: Noise, count: int) -> None:
+    """Write the first `count` numbers of a noise to device memory."""
+    if not count:
+        return
+    code = compile_cubin(_source(noise.dtype), gpu.arch).content
+    values: list[tuple[Any, type]] = [
+        (address, ctypes.c_void_p),
+        (count, ctypes.c_uint64),
+        (noise.seed, ctypes.c_uint64),
+        (float(noise.factor), ctypes.c_float),
+        (noise.low, ctypes.c_int64),
+        (noise.span, ctypes.c_uint64),
+    ]
+    blocks = max(1, min(-(-count // THREADS), BLOCKS * gpu.units))
+    gpu.launch(gpu.function(code, "fill", 0), blocks, THREADS, 0, values, early=False)
+    gpu.wait()
+
+
+def _source(dtype: DType) -> str:
+    kind = _TYPES[dtype.name]
+    return f"""
+extern "C" __global__ void fill({kind} *out, unsigned long long n, unsigned long long seed, float factor,
+                                long long low, unsigned long long span) {{
+  for (unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x; i < n;
+       i += gridDim.x * (unsigned long long)blockDim.x) {{
+    unsigned long long z = (i + 1) * {STRIDE:#x}ull + seed;
+    z = (z ^ (z >> 30)) * {FACTORS[0]:#x}ull;
+    z = (z ^ (z >> 27)) * {FACTORS[1]:#x}ull;
+    z ^= z >> 31;
+    {_store(dtype, kind)}
+  }}
+}}
+"""
+
+
+def _store(dtype: DType, kind: str) -> str:
+    if not dtype.is_float:
+        return f"out[i] = ({kind})(low + (long long)(((z >> 32) * span) >> 32));"
+    total = "(int)(z & 0xFFFF) + (int)((z >> 16) & 0xFFFF) + (int)((z >> 32) & 0xFFFF) + (int)(z >> 48)"
+    value = f"float v = (float)({total} - {CENTRE}) * factor;"
+    return f"{value} {_HALVES[dtype] if dtype not in (F32, F64) else 'out[i] = v;'}"
