@@ -1,4 +1,8 @@
-"""Launches of a variant as one graph, which takes the dims from device memory and so never changes."""
+"""Launches of a variant as one graph, which takes the dims from device memory.
+
+It never changes, but where cuBLASLt is called: the sizes of its products are part of a graph, so there is
+one for each of the last values of the dims that they depend on.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lumi.backends.cuda import gemm
 from lumi.backends.cuda.compile import compile_cubins
+from lumi.backends.cuda.cublas import Library, open_library
 from lumi.backends.cuda.emit import Code, emit, source
 from lumi.backends.cuda.gpu import Function, Gpu, Graph
 from lumi.errors import LumiError
@@ -17,17 +23,24 @@ from lumi.llir.kernel import Step, dims
 BLOCKS = 64
 """Blocks a multiprocessor is given at most; with more cells each block runs several."""
 
+GRAPHS = 16
+"""Graphs of one variant that are kept for other sizes of its products."""
+
 NAME = "kernel"
 """What the function of every source is called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A kernel on the GPU: its code, its function, the dims it takes."""
+    """A kernel on the GPU: its code, its function, the dims it takes.
+
+    With `call` a library computes it; the function is for what the library has no algorithm for.
+    """
 
     code: Code
     names: tuple[str, ...]
     function: Function = field(repr=False)
+    call: gemm.Call | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +69,15 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
     for step, code, cubin in zip(steps, codes, cubins, strict=True):
         if isinstance(cubin, LumiError):
             raise cubin
-        loaded.append(Loaded(code, dims(step.kernel), gpu.function(cubin.content, NAME, code.shared)))
+        function = gpu.function(cubin.content, NAME, code.shared)
+        loaded.append(Loaded(code, dims(step.kernel), function, gemm.call(step)))
     return loaded
 
 
 class Launches:
-    """Launches in order, captured once; `run` gives the dims their values and runs them all.
+    """Launches in order, as a graph; `run` gives the dims their values and runs them all.
 
-    `entries` are what was captured.
+    `entries` are what it consists of.
     """
 
     def __init__(self, gpu: Gpu, entries: Sequence[Entry]) -> None:
@@ -74,14 +88,41 @@ class Launches:
                 self._places[entry.kernel.names] = sum(map(len, self._places))
         self._values = np.zeros(max(sum(map(len, self._places)), 1), np.int64)
         self._block = gpu.allocate(self._values.nbytes)
-        self._graph = self._captured(entries)
+        calls = [e.kernel.call for e in entries if e.kernel.call is not None]
+        self._library: Library | None = open_library(gpu) if calls else None
+        self._sized = sorted(frozenset().union(*(call.dims for call in calls)))
+        self._graphs: dict[tuple[int, ...], Graph] = {}
+        if not self._sized:
+            self._graphs[()] = self._captured({})
 
-    def _captured(self, entries: Sequence[Entry]) -> Graph:
+    def _graph(self, values: Mapping[str, int]) -> Graph:
+        """The graph for the sizes of products at these dims; the one that was used last stands last."""
+        sizes = tuple(values[name] for name in self._sized)
+        found = self._graphs.pop(sizes, None) or self._captured(values)
+        self._graphs[sizes] = found
+        if len(self._graphs) > GRAPHS:
+            del self._graphs[next(iter(self._graphs))]
+        return found
+
+    def _captured(self, values: Mapping[str, int]) -> Graph:
+        library = self._library
+        ready = [self.call(entry, values) for entry in self.entries]
+
         def work() -> None:
-            for number, entry in enumerate(entries):
-                self._launch(entry, early=number > 0 and self._gpu.starts_early)
+            for number, (entry, call) in enumerate(zip(self.entries, ready, strict=True)):
+                if library is not None and call is not None:
+                    call.put(library)
+                else:
+                    follows = number > 0 and ready[number - 1] is None
+                    self._launch(entry, early=follows and self._gpu.starts_early)
 
         return self._gpu.capture(work)
+
+    def call(self, entry: Entry, values: Mapping[str, int]) -> gemm.Ready | None:
+        """The library's call for an entry at these dims; None where the kernel's own function runs."""
+        if self._library is None or entry.kernel.call is None:
+            return None
+        return entry.kernel.call.ready(self._library, values, entry.addresses)
 
     def _launch(self, entry: Entry, early: bool) -> None:
         kernel, code = entry.kernel, entry.kernel.code
@@ -99,7 +140,7 @@ class Launches:
         if wanted and self._values.tolist() != wanted:
             self._values[:] = wanted
             self._gpu.write(int(self._block), self._values.view(np.uint8))
-        self._graph.replay()
+        self._graph(values).replay()
 
     def run(self, values: Mapping[str, int]) -> None:
         """Run all launches in order, and wait."""
