@@ -18,7 +18,7 @@ from lumi.backends.clike.cells import Cells
 from lumi.backends.clike.helpers import helpers
 from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
-from lumi.backends.cuda import ctype, frame, tiling
+from lumi.backends.cuda import ctype, frame, matrix, ring, tiling
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.nests import Nests
 from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, single
@@ -59,6 +59,8 @@ def emit(step: Step, name: str) -> Code:
     Raises `ValueError` when the values a block must hold do not fit its shared memory.
     """
     options = dict(step.schedule.options)
+    if step.schedule.template == "ring":
+        return _ring(step.kernel, options, name)
     blocking = Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
     chosen: dict[str, int] | None = tiling.tiles(step.kernel, blocking)
     while chosen is not None:
@@ -71,9 +73,20 @@ def emit(step: Step, name: str) -> Code:
     raise ValueError("the values of one cell do not fit shared memory")
 
 
+def _ring(kernel: Kernel, options: dict[str, int], name: str) -> Code:
+    found = matrix.find(kernel)
+    made = ring.plan(found, options) if found is not None else None
+    if made is None:
+        raise ValueError("a kernel whose matrices do not fit a ring is scheduled as one")
+    threads = made.users + ring.WARP
+    return Code(ring.Ring(made, name).write(), threads, made.shared, ((made.cells, 1),), streams=True)
+
+
 def source(functions: Iterable[str]) -> str:
     """A whole CUDA file of the helpers and functions."""
-    return "\n".join([helpers(Path(__file__).parent / "kernel.cuh"), *functions])
+    texts, folder = list(functions), Path(__file__).parent
+    files = ["kernel.cuh", "ring.cuh"] if any("Filler<" in t for t in texts) else ["kernel.cuh"]
+    return "\n".join([*(helpers(folder / f) for f in files), *texts])
 
 
 class _Function(Cells[Opened, Value]):

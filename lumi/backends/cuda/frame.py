@@ -16,7 +16,6 @@ def text(kernel: Kernel, w: Writer, name: str, shared: int) -> str:
     if shared:
         lines.insert(0, f"  extern __shared__ __align__({ALIGNMENT}) u8 pool[];")
     bounds = f"__launch_bounds__({w.blocking.threads})"
-    settled = ", ".join([*(f"settled({w.buffers[b]})" for b in buffers(kernel)), "dims"])
     return "\n".join(
         [
             f"INLINE void {name}_cells({', '.join(parameters(kernel, w))}) {{",
@@ -25,11 +24,16 @@ def text(kernel: Kernel, w: Writer, name: str, shared: int) -> str:
             f'extern "C" __global__ void {bounds} {name}({", ".join(parameters(kernel, w))}) {{',
             "  let_next_start();",
             "  wait_for_previous();",
-            f"  {name}_cells({settled});",
+            f"  {name}_cells({settled(kernel, w)});",
             "}",
             "",
         ]
     )
+
+
+def settled(kernel: Kernel, w: Writer) -> str:
+    """The arguments for `parameters` after the wait."""
+    return ", ".join([*(f"settled({w.buffers[b]})" for b in buffers(kernel)), "dims"])
 
 
 def parameters(kernel: Kernel, w: Writer) -> list[str]:

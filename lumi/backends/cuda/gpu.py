@@ -77,6 +77,11 @@ class Gpu:
         return bool(self._device.compute_capability() >= (9, 0))
 
     @property
+    def room(self) -> int:
+        """Bytes of shared memory that a block can have."""
+        return int(self._device.max_shared_memory_per_block_optin)
+
+    @property
     def units(self) -> int:
         """How many multiprocessors it has."""
         return int(self._device.multiprocessor_count)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lumi.backends.cuda import gemm
+from lumi.backends.cuda import gemm, ring
 from lumi.backends.cuda.compile import compile_cubins
 from lumi.backends.cuda.cublas import Library, open_library
 from lumi.backends.cuda.emit import Code, emit, source
 from lumi.backends.cuda.gpu import Function, Gpu, Graph
+from lumi.backends.cuda.schedule import DEFAULT
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step, dims
 
@@ -63,6 +64,7 @@ class Entry:
 
 def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
     """Compile kernels side by side and put them on the GPU.  Raises `LumiError` for what NVRTC refuses."""
+    steps = [_fitting(step, gpu) for step in steps]
     codes = [emit(step, NAME) for step in steps]
     cubins = compile_cubins([source([code.text]) for code in codes], gpu.arch)
     loaded = []
@@ -72,6 +74,12 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
         function = gpu.function(cubin.content, NAME, code.shared)
         loaded.append(Loaded(code, dims(step.kernel), function, gemm.call(step)))
     return loaded
+
+
+def _fitting(step: Step, gpu: Gpu) -> Step:
+    """The step under a schedule that the GPU can run."""
+    fits = step.schedule.template != "ring" or (gpu.starts_early and gpu.room >= ring.ROOM)
+    return step if fits else replace(step, schedule=DEFAULT)
 
 
 class Launches:

@@ -12,7 +12,7 @@ from lumi.backends.cuda.launch import NAME
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.json import encode
-from lumi.llir.kernel import KernelGraph, Step, buffers
+from lumi.llir.kernel import KernelGraph, Step, buffers, written
 from lumi.search.child import Worker, WorkerError
 from lumi.search.data import Bench, Layout
 from lumi.search.protocol import Failure, Reason, Timing
@@ -48,7 +48,7 @@ class Measurer:
         layout = bench.layout(graph)
         if layout.size > LARGEST:
             return Failure(Reason.MEMORY, f"buffers of {layout.size / 2**30:.1f} GiB")
-        job = _job(graph, layout, values)
+        job = _job(region, graph, layout, values)
         try:
             worker = self._started(layout.size)
             bench.fill(worker.memory, layout)
@@ -90,11 +90,15 @@ def _refused(steps: Sequence[Step], arch: str) -> Failure | None:
     return None
 
 
-def _job(graph: KernelGraph, layout: Layout, values: Mapping[str, int]) -> dict[str, Any]:
+def _job(region: Region, graph: KernelGraph, layout: Layout, values: Mapping[str, int]) -> dict[str, Any]:
+    """What the child is to run.  Inputs, params and states are constant unless a kernel writes them."""
     offsets = layout.copies[0]
+    changed = {b for s in graph.steps for b in written(s.kernel)}
+    named = {f"B{k}" for k, name in enumerate(region.buffers) if not name.startswith("%")}
     return {
         "size": layout.size,
         "steps": [encode(step) for step in graph.steps],
         "table": [[offsets[b] for b in buffers(s.kernel)] for s in graph.steps],
+        "constant": [[b in named - changed for b in buffers(s.kernel)] for s in graph.steps],
         "dims": dict(values),
     }

@@ -1,14 +1,20 @@
 """The schedules that can turn a kernel into CUDA.
 
-Both templates share one code generator; they differ in how a block of threads works.
+All but `cublaslt` compute values by one code generator; they differ in how a block of threads works.
 
 - `simt`: works for anything.
 - `stream`: for kernels that memory bounds: `rows` results a team computes at once share an operand,
   a thread has about `unroll` turns of loads under way, blocks have `threads`.
+- `ring`: for products of stored matrices with a vector: rows pass through about `stages` stages of `stage`
+  KiB in shared memory, at most `flight` of which are under way.
+- `cublaslt`: for matrix products with what the library does to a result, where there is the library; see
+  `gemm` for its numbers.
 """
 
 from __future__ import annotations
 
+from lumi.backends.cuda import gemm, matrix, ring
+from lumi.backends.cuda.cublas import find_library
 from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, walk
 
 DEFAULT = Schedule("simt")
@@ -31,8 +37,25 @@ _REDUCING = (
     Schedule("stream", (("unroll", 8),)),
 )
 
+_RINGS = (
+    Schedule("ring", (("flight", 2), ("stage", 32), ("stages", 5))),
+    Schedule("ring", (("flight", 6), ("stage", 16), ("stages", 10))),
+    Schedule("ring", (("flight", 5), ("stage", 32), ("stages", 5))),
+)
+
 
 def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
     """Every schedule of a kernel, the one that always works first."""
     reduces = any(isinstance(s, Dot | Reduce) for s in walk(kernel.body))
-    return (DEFAULT, *(_REDUCING if reduces else _ELEMENTWISE))
+    is_product = reduces and find_library() is not None and gemm.find(kernel) is not None
+    return (
+        DEFAULT,
+        *(_RINGS if reduces and _passes_rings(kernel) else ()),
+        *(gemm.SCHEDULES if is_product else ()),
+        *(_REDUCING if reduces else _ELEMENTWISE),
+    )
+
+
+def _passes_rings(kernel: Kernel) -> bool:
+    found = matrix.find(kernel)
+    return found is not None and all(ring.plan(found, dict(s.options)) is not None for s in _RINGS)

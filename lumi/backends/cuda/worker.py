@@ -3,10 +3,11 @@
 Started by `measure` as `python -m lumi.backends.cuda.worker FILE`: a file of shared memory.  Each line of
 standard input is a JSON job, each line of standard output its result.
 
-A job has `steps` (JSON of `llir.json`), `table` (for each step the offsets of its buffers), `size` (bytes
-of all buffers), `dims`, and `seconds`.  With `seconds` 0 the steps run once on the shared memory's
-bytes, which then hold the results, and the answer is empty.  Else the steps run again and again on
-`copies` of the buffers in turn, and the answer is `{"whole": [seconds…], "steps": [[seconds…]…]}`.
+A job has `steps` (JSON of `llir.json`), `table` (for each step the offsets of its buffers), `constant`
+(for each step which of its buffers nothing writes), `size` (bytes of all buffers), `dims`, and `seconds`.
+With `seconds` 0 the steps run once on the shared memory's bytes, which then hold the results, and the
+answer is empty.  Else the steps run again and again on `copies` of the buffers in turn, and the answer is
+`{"whole": [seconds…], "steps": [[seconds…]…]}`.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def run(gpu: Gpu, blocks: Blocks, job: dict[str, Any], shared: mmap.mmap) -> dic
     kernels = load_kernels(gpu, steps)
     size, dims = job["size"], job["dims"]
     addresses = blocks.hold(size, job["copies"])
-    tables = [_entries(kernels, job["table"], base, dims) for base in addresses]
+    tables = [_entries(kernels, job, base) for base in addresses]
     held = np.frombuffer(bytearray(shared[:size]), np.uint8)
     for base in addresses:
         gpu.write(base, held)
@@ -85,12 +86,11 @@ def run(gpu: Gpu, blocks: Blocks, job: dict[str, Any], shared: mmap.mmap) -> dic
     return {"whole": whole, "steps": alone}
 
 
-def _entries(
-    kernels: Sequence[Loaded], table: Sequence[Sequence[int]], base: int, dims: dict[str, int]
-) -> list[Entry]:
+def _entries(kernels: Sequence[Loaded], job: dict[str, Any], base: int) -> list[Entry]:
+    rows = zip(kernels, job["table"], job["constant"], strict=True)
     return [
-        Entry(k, tuple(base + o for o in offsets), k.code.cells(dims))
-        for k, offsets in zip(kernels, table, strict=True)
+        Entry(k, tuple(base + o for o in offsets), k.code.cells(job["dims"]), tuple(constant))
+        for k, offsets, constant in rows
     ]
 
 

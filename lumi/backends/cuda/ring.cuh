@@ -1,0 +1,117 @@
+/* A ring of stages in shared memory: one thread fills them in order, warps use them in order.
+ *
+ * A stage is full when all its bytes have come, and empty again when every warp has let go of it.
+ */
+INLINE u32 shared_place(const void *p) { return (u32)__cvta_generic_to_shared(p); }
+INLINE void stage_open(u64 *state, u32 arrivals) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_place(state)), "r"(arrivals) : "memory");
+}
+INLINE void stage_announce(u64 *state, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_place(state)), "r"(bytes)
+               : "memory");
+}
+INLINE void stage_release(u64 *state) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_place(state)) : "memory");
+}
+INLINE void stage_await(u64 *state, u32 lap) {
+  u32 done;
+  do {
+    asm volatile(
+        "{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+        : "=r"(done)
+        : "r"(shared_place(state)), "r"(lap)
+        : "memory");
+  } while (!done);
+}
+/* Makes what was written before, in this thread, visible to copies. */
+INLINE void before_copies() { asm volatile("fence.proxy.async;" ::: "memory"); }
+/* What is read once leaves the cache first. */
+INLINE u64 read_once() {
+  u64 policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+INLINE void stage_copy(void *to, const void *from, u32 bytes, u64 *state, u64 policy) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+               " [%0], [%1], %2, [%3], %4;" ::"r"(shared_place(to)),
+               "l"(from), "r"(bytes), "r"(shared_place(state)), "l"(policy)
+               : "memory");
+}
+INLINE void fetch_early(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
+/* The stage whose turn it is, and whether an odd number of laps is behind it. */
+template <int STAGES> struct Turn {
+  int slot = 0;
+  u32 lap = 0;
+  __device__ __forceinline__ void next() {
+    if (++slot == STAGES) slot = 0, lap ^= 1;
+  }
+};
+
+/* The thread that fills stages, `FLIGHT` of which are on their way at most: more would delay others' loads. */
+template <int STAGES, int BYTES, int FLIGHT> struct Filler {
+  u8 *stages;
+  u64 *full, *empty;
+  u64 policy;
+  Turn<STAGES> turn, oldest;
+  int filled = 0;
+  __device__ __forceinline__ Filler(u8 *stages, u64 *full, u64 *empty)
+      : stages(stages), full(full), empty(empty), policy(read_once()) {}
+  /* Where `bytes` can go as soon as a stage is empty. */
+  __device__ __forceinline__ u8 *claim(u32 bytes) {
+    if (filled >= STAGES) stage_await(empty + turn.slot, turn.lap ^ 1);
+    if (FLIGHT < STAGES && filled >= FLIGHT) {
+      stage_await(full + oldest.slot, oldest.lap);
+      oldest.next();
+    }
+    filled++;
+    stage_announce(full + turn.slot, bytes);
+    return stages + turn.slot * BYTES;
+  }
+  __device__ __forceinline__ void copy(u8 *to, const void *from, u32 bytes) {
+    stage_copy(to, from, bytes, full + turn.slot, policy);
+  }
+};
+
+/* ---- the threads that use the stages ---- */
+
+template <int THREADS> INLINE void users_wait() {
+  asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
+}
+/* Of SUMS sums over a warp, a power of two, thread t gets the one at place t / (32 / SUMS). */
+template <int SUMS> INLINE float spread_sums(float (&v)[SUMS]) {
+  int step = 16;
+#pragma unroll
+  for (int half = SUMS / 2; half > 0; half /= 2, step /= 2) {
+    const bool upper = threadIdx.x & step;
+#pragma unroll
+    for (int j = 0; j < half; j++) {
+      const float given = upper ? v[j] : v[j + half], kept = upper ? v[j + half] : v[j];
+      v[j] = kept + __shfl_xor_sync(FULL_WARP, given, step);
+    }
+  }
+  float total = v[0];
+#pragma unroll
+  for (step = 16 / SUMS; step > 0; step /= 2) total += __shfl_xor_sync(FULL_WARP, total, step);
+  return total;
+}
+template <int COUNT> INLINE float total_of(const float *p) {
+  float total = 0;
+#pragma unroll
+  for (int k = 0; k < COUNT; k += 4) {
+    const float4 v = *(const float4 *)(p + k);
+    total += (v.x + v.y) + (v.z + v.w);
+  }
+  return total;
+}
+/* Every user gets the combination over all of them; `parts` is memory for one value a warp. */
+#define AMONG_USERS(op)                                                                           \
+  template <int THREADS> INLINE float users_##op(float x, float *parts) {                         \
+    x = across_##op##_f32<32>(x);                                                                 \
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;                                       \
+    users_wait<THREADS>();                                                                        \
+    return across_##op##_f32<THREADS / 32>(parts[threadIdx.x % (THREADS / 32)]);                  \
+  }
+AMONG_USERS(sum)
+AMONG_USERS(max)
+AMONG_USERS(mul)
