@@ -128,10 +128,14 @@ def bind(extent: Extent, values: Mapping[str, int]) -> Extent:
 
 def value(extent: Extent, values: Mapping[str, int]) -> int:
     """The integer an extent is under `values`.  Raises `KeyError` naming a missing dim."""
-    bound = bind(extent, values)
-    if isinstance(bound, int):
-        return bound
-    raise KeyError(min(bound.names()))
+    if isinstance(extent, int):
+        return extent
+    total = 0
+    for monomial, product in extent.terms:
+        for atom in monomial:
+            product *= values[atom] if isinstance(atom, str) else _divided(atom, values)
+        total += product
+    return total
 
 
 def bounds(extent: Extent, ranges: Mapping[str, DimRange]) -> tuple[float, float]:
@@ -221,6 +225,11 @@ def _bind_atom(atom: Atom, values: Mapping[str, int]) -> Extent:
     if isinstance(atom, str):
         return values[atom] if atom in values else var(atom)
     inner = bind(atom.value, values)
+    return inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor
+
+
+def _divided(atom: Quotient | Remainder, values: Mapping[str, int]) -> int:
+    inner = value(atom.value, values)
     return inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor
 
 

@@ -52,14 +52,18 @@ def accept_lent(signature: Signature, value: Any, device: Device) -> dlpack.Borr
 
 def take(signature: Signature, place: Place, dims: Mapping[str, int]) -> np.ndarray[Any, Any]:
     """A new array with a buffer's content, in the type users see."""
-    shape = tuple(dim.value(extent, dims) for extent in signature.shape)
+    shape = _shape(signature, dims)
     return to_numpy(place.memory.fetch(_bytes(signature, shape), place.offset), signature.dtype, shape)
 
 
 def keep(signature: Signature, place: Place, dims: Mapping[str, int], device: Device) -> DeviceArray:
     """A copy of a buffer's content that stays on the device."""
-    shape = tuple(dim.value(extent, dims) for extent in signature.shape)
+    shape = _shape(signature, dims)
     return DeviceArray(signature.dtype, shape, device, device.part(place, _bytes(signature, shape)))
+
+
+def _shape(signature: Signature, dims: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(z if isinstance(z, int) else dim.value(z, dims) for z in signature.shape)
 
 
 def _bytes(signature: Signature, shape: Sequence[int]) -> int:

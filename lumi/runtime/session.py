@@ -91,8 +91,9 @@ class Session:
 
     def __call__(self, **arguments: Any) -> dict[str, np.ndarray[Any, Any]]:
         """Run once; see `run`.  A keyword that names a dim is its value, any other an input."""
-        dims = {k: v for k, v in arguments.items() if k in self.plan.dims}
-        return self.run({k: v for k, v in arguments.items() if k not in dims}, dims)
+        known = self._model.plan.dims
+        dims = {k: arguments.pop(k) for k in known if k in arguments}
+        return self.run(arguments, dims)
 
     def run(
         self, inputs: Mapping[str, Any], dims: Mapping[str, int] | None = None
@@ -185,6 +186,8 @@ class Session:
 
     def _integers(self, dims: Mapping[str, Any]) -> dict[str, int]:
         for name, value in dims.items():
+            if type(value) is int and name in self._model.plan.dims:
+                continue
             if name not in self.plan.dims:
                 listed = ", ".join(self.plan.dims) or "none"
                 raise LumiError("dim error", f"no dim is called {name}", hint=f"dims: {listed}")
