@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lumi import dim
-from lumi.backends.cuda.cublas import BIAS, MOST, RELU, Algorithm, Library, Matmul, Matrix, Pointers
+from lumi.backends.cuda.cublas import BIAS, RELU, Algorithm, Library, Matmul, Matrix, Pointers
 from lumi.dim import Dim, Extent
 from lumi.dtype import F32, F64, DType
 from lumi.llir import product
@@ -19,9 +19,9 @@ from lumi.llir.product import Product, Side, Tensor
 
 TEMPLATE = "cublaslt"
 """Schedules: none of its numbers says to take the library's favourite algorithm, `rank` the one at that
-place of its proposals, `algorithm` the one of that name, or the favourite where it is not proposed."""
+place of its proposals or the last, `algorithm` the one of that name, or the favourite where there is none."""
 
-SCHEDULES = (Schedule(TEMPLATE), *(Schedule(TEMPLATE, (("rank", n),)) for n in range(1, MOST)))
+SCHEDULES = (Schedule(TEMPLATE), *(Schedule(TEMPLATE, (("rank", n),)) for n in range(1, 6)))
 
 NONE = Side(1, 0, 0, 0)
 
@@ -111,9 +111,9 @@ def call(step: Step) -> Call | None:
 
 def _choose(proposed: Sequence[Algorithm], schedule: Schedule) -> Algorithm | None:
     options = dict(schedule.options)
-    rank = options.get("rank", 0)
+    place = min(options.get("rank", 0), len(proposed) - 1)
     named = [a for a in proposed if a.name == options.get("algorithm")]
-    return next(iter(named or proposed[rank : rank + 1]), None)
+    return next(iter(named or proposed[max(place, 0) :]), None)
 
 
 def describe(found: Product, values: Mapping[str, int]) -> Matmul | None:

@@ -164,18 +164,28 @@ def test_call_without_elements_or_terms_is_left_to_the_kernel(m: int, k: int) ->
     [
         ((), 7),
         ((("rank", 1),), 8),
-        ((("rank", 2),), None),
+        ((("rank", 5),), 8),
         ((("algorithm", 8),), 8),
         ((("algorithm", 9),), 7),
     ],
 )
-def test_algorithm_is_chosen_by_rank_or_name(options: tuple[tuple[str, int], ...], name: int | None) -> None:
+def test_algorithm_is_chosen_by_rank_or_name(options: tuple[tuple[str, int], ...], name: int) -> None:
     spec = Spec(SIZES)
     call = gemm.call(Step(spec.kernel, Schedule("cublaslt", options)))
     assert call is not None
     library = Recorded(spec.kernel, memory(spec.kernel, {"m": 4}, 0))
     ready = call.ready(library, {"m": 4}, library.addresses)  # type: ignore[arg-type]
-    assert (None if ready is None else ready.algorithm.name) == name
+    assert ready is not None
+    assert ready.algorithm.name == name
+
+
+def test_product_without_an_algorithm_is_left_to_the_kernel() -> None:
+    spec = Spec(SIZES)
+    library = Recorded(spec.kernel, memory(spec.kernel, {"m": 4}, 0), names=())
+    for schedule in (*gemm.SCHEDULES, Schedule("cublaslt", (("algorithm", 7),))):
+        call = gemm.call(Step(spec.kernel, schedule))
+        assert call is not None
+        assert call.ready(library, {"m": 4}, library.addresses) is None  # type: ignore[arg-type]
 
 
 def test_call_depends_on_the_dims_of_its_sizes_alone() -> None:
