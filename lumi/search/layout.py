@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from lumi.search.dag import AXES, Dag, Final, Previous, Running, bits
@@ -47,11 +48,12 @@ class Layout:
         sizes: Mapping[str, int],
         given: Mapping[str, int],
         joined: Mapping[str, str] | None = None,
+        cells: int = 1,
     ) -> dict[str, int]:
         """A tile size for every axis: `given`, or one that suits its extent in `sizes`.
 
         Axes that are `joined` count as the one they are part of.  A chunk's range depends on its number:
-        one chunk at a time.
+        one chunk at a time.  Tiles of the grid that are not given shrink until it has `cells` cells.
         """
         whole = joined or {}
 
@@ -62,6 +64,7 @@ class Layout:
         wide = [a for a in names(self.grid & ~self.chunks) if sizes[a] >= SHORTEST_TILED]
         for place, axis in enumerate(reversed(wide[-len(WIDEST_TILE) :])):
             tiles[axis] = min(WIDEST_TILE[place], sizes[axis])
+        _spread(tiles, sizes, cells)
         for axis in names(self.reduced):
             tiles[axis] = sizes[axis] if sizes[axis] <= LONGEST_RESIDENT else DEFAULT_STEP
         tiles |= {a: t for a, t in given.items() if a in tiles}
@@ -96,6 +99,15 @@ class Layout:
         domain = self.dag.domains[made.domain]
         bare = made.rho is None and made.tau is None and not domain.chunk and not domain.guards
         return bare and accumulator not in self.stepwise
+
+
+def _spread(tiles: dict[str, int], sizes: Mapping[str, int], cells: int) -> None:
+    """Halve the widest tiles until there are so many cells, or one a position."""
+    while math.prod(-(-sizes[a] // t) for a, t in tiles.items()) < cells:
+        widest = max(tiles, key=lambda a: tiles[a], default=None)
+        if widest is None or tiles[widest] == 1:
+            return
+        tiles[widest] = -(-tiles[widest] // 2)
 
 
 def _accumulators(dag: Dag, outs: Sequence[int]) -> tuple[tuple[int, ...], frozenset[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lumi import dim
@@ -17,6 +17,9 @@ from lumi.search.former import Former
 from lumi.search.layout import Layout
 from lumi.search.settings import Settings
 from lumi.search.space import Genome, Space
+
+CLIFF = 1.1
+"""How much faster smaller tiles must make a kernel that is not tuned yet to replace the default ones."""
 
 Outs = tuple[tuple[int, int], ...]
 """The classes a kernel stores with their values, sorted."""
@@ -33,6 +36,10 @@ class Piece:
     kernel: Kernel
     schedule: Schedule
     seconds: float
+
+
+def _seconds(piece: Piece) -> float:
+    return piece.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +130,16 @@ class Planner:
 
     def piece(self, outs: Outs, tiles: Mapping[str, int] | None = None) -> Piece:
         """The kernel for some stored classes.  Raises `InfeasibleError` when they do not fit one."""
-        key = (outs, tuple(sorted(tiles.items())) if tiles else ())
-        if key not in self._pieces:
-            self._pieces[key] = self._form(outs, tiles or {})
-        piece = self._pieces[key]
+        piece = self._pieced(outs, tiles or {})
         if piece is None:
             raise InfeasibleError("values do not fit one kernel")
         return piece
+
+    def _pieced(self, outs: Outs, tiles: Mapping[str, int]) -> Piece | None:
+        key = (outs, tuple(sorted(tiles.items())))
+        if key not in self._pieces:
+            self._pieces[key] = self._form(outs, tiles)
+        return self._pieces[key]
 
     def _form(self, outs: Outs, given: Mapping[str, int]) -> Piece | None:
         layout = self._layouts.get(outs)
@@ -140,11 +150,31 @@ class Planner:
         if whole is None:
             return None
         joined = {a: name for name, members in whole.members.items() for a in members}
-        tiles = layout.tiles(self.sizes, given, joined)
+        tiles = layout.tiles(self.sizes, given, joined, self.settings.cells)
         looped = [a for a in whole.kernel.axes if a not in whole.kernel.resident]
         kernel = replace(whole.kernel, tiles={a: tiles[a] for a in looped})
         seconds, schedule = self.price(kernel)
-        return Piece(outs, kernel, schedule, seconds) if math.isfinite(seconds) else None
+        if not math.isfinite(seconds):
+            return None
+        piece = Piece(outs, kernel, schedule, seconds)
+        return self._narrowed(piece) if self.settings.cells > 1 and not given else piece
+
+    def _narrowed(self, piece: Piece) -> Piece:
+        """The kernel with tiles that a cell can hold, if that is what slows it: then halving all helps."""
+        found = [*self._halved(piece, [tuple(piece.kernel.axes)])]
+        while found and min(found, key=_seconds).seconds * CLIFF < piece.seconds:
+            piece = min(found, key=_seconds)
+            found = [*self._halved(piece, [(axis,) for axis in piece.kernel.axes])]
+        return piece
+
+    def _halved(self, piece: Piece, choices: Iterable[tuple[str, ...]]) -> Iterator[Piece]:
+        """The kernel with half the tile of some axes; half an axis held whole makes it looped over."""
+        tiles = {a: piece.kernel.tiles.get(a, self.sizes[a]) for a in piece.kernel.axes}
+        for axes in choices:
+            halves = {**tiles, **{a: -(-tiles[a] // 2) for a in axes}}
+            other = self._pieced(piece.outs, halves) if halves != tiles else None
+            if other is not None:
+                yield other
 
     def _parted(self, given: Mapping[str, int]) -> dict[str, int]:
         """Tiles of joined axes as tiles of the axes they consist of, the innermost filled first."""

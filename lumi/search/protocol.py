@@ -35,10 +35,12 @@ class Timing:
     """Measured seconds of a kernel graph whose results were right.
 
     `seconds` is the median of whole runs; `steps` are the kernels' own medians, in the graph's order.
+    `schedules` are the kernels' own with what they left to the device; none where they left nothing.
     """
 
     seconds: float
     steps: tuple[float, ...]
+    schedules: tuple[Schedule, ...] = ()
 
 
 class Reason(Enum):
@@ -67,6 +69,11 @@ class Backend(Protocol):
     @property
     def name(self) -> str:
         """The device, driver and compiler that timings hold for, as one line."""
+        ...
+
+    @property
+    def cells(self) -> int:
+        """Grid cells that a kernel needs to keep the device busy; 1 where wide tiles matter more."""
         ...
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:

@@ -17,7 +17,7 @@ from lumi.llir.kernel import Kernel, KernelGraph, Schedule
 from lumi.search.protocol import Backend, Cost, Failure, Timing
 from lumi.search.trial import Clock
 
-FORMAT = 1
+FORMAT = 2
 """Version of the file; another version is refused."""
 
 
@@ -78,6 +78,11 @@ class Recorder:
         """That of the backend."""
         return self.backend.name
 
+    @property
+    def cells(self) -> int:
+        """Those of the backend."""
+        return self.backend.cells
+
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Those of the backend."""
         return self.backend.schedules(kernel)
@@ -118,6 +123,11 @@ class Replay:
     def name(self) -> str:
         """The device that was recorded."""
         return self.record.device
+
+    @property
+    def cells(self) -> int:
+        """Those of the backend."""
+        return self.backend.cells
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Those of the backend."""

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lumi.egraph.graph import EGraph
 from lumi.errors import LumiError
@@ -118,7 +118,8 @@ class _Search:
     contest: Contest | None = None
 
     def __post_init__(self) -> None:
-        self.planner = Planner(Space(self.region, self.egraph), self.settings, self.price)
+        settings = replace(self.settings, cells=self.backend.cells)
+        self.planner = Planner(Space(self.region, self.egraph), settings, self.price)
         self.bench = Bench(self.region, self.backend, self.settings, self.timings, self.clock)
 
     def price(self, kernel: Kernel) -> tuple[float, Schedule]:
@@ -294,7 +295,7 @@ class _Search:
             saturated=self.egraph.saturated,
             enodes=self.egraph.size,
         )
-        return Found(self.bench.graph(used), explanation)
+        return Found(self.bench.final(used), explanation)
 
     def _story(self, used: Way, contest: Contest) -> KernelStory:
         backend, kernel, hints = self.backend, used.kernel, self.settings.hints

@@ -31,6 +31,8 @@ class Settings:
     the time for measuring.  At the largest dims a temporary may have `memory` bytes, and `growth` times
     the bytes of the largest buffer that the region has anyway: a plan whose memory grows with the square of
     a length is not wanted, however fast it is at the hints.  Where no plan keeps to `growth`, it is waived.
+    Tiles that are not tuned yet leave a grid of at least `cells` cells, as many as keep the device busy;
+    above 1, they are also narrowed to what a cell can hold.
     """
 
     mode: Mode = Mode.MODEL
@@ -43,6 +45,7 @@ class Settings:
     seconds: float = 15.0
     memory: int = 1 << 34
     growth: int = 8
+    cells: int = 1
 
     @property
     def largest(self) -> dict[str, int]:

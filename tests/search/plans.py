@@ -44,6 +44,7 @@ class Modelled:
 
     machine: Machine = MACHINE
     name: str = "a made-up machine"
+    cells: int = 1
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         return (DEFAULT,)

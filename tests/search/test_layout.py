@@ -38,6 +38,15 @@ def test_default_tiles_are_wide_inside_and_never_longer_than_the_axis() -> None:
     assert layout(planner).tiles(planner.sizes, {"n": 16, "other": 3}) == {"m": 40, "n": 16, "k": 96}
 
 
+def test_default_tiles_leave_as_many_cells_as_are_asked_for() -> None:
+    planner = product()
+    tiles = layout(planner).tiles(planner.sizes, {}, cells=40)
+    assert tiles == {"m": 10, "n": 16, "k": 96}
+    assert layout(planner).tiles(planner.sizes, {"n": 128}, cells=40)["n"] == 128
+    finest = layout(planner).tiles(planner.sizes, {}, cells=10**6)
+    assert finest == {"m": 1, "n": 1, "k": 96}
+
+
 @pytest.mark.parametrize(("dims", "tile", "held"), [("", 96, True), ("", 32, False), ("k", 96, False)])
 def test_axis_is_held_whole_only_if_its_extent_is_known_and_one_tile(
     dims: str, tile: int, held: bool

@@ -18,7 +18,7 @@ from lumi.search.search import search
 from lumi.search.settings import Settings
 from lumi.search.space import Genome, Space
 from tests.search.plans import DEFAULT, MACHINE, Modelled, assert_equal, planner_of, reference, run
-from tests.workloads import Workload, X, Y, add, exp2, mul, top, total
+from tests.workloads import Workload, X, Y, add, exp2, mul, read, top, total
 
 SIZES = {"i": 6, "j": 9}
 
@@ -169,3 +169,23 @@ def test_equal_kernels_are_formed_once() -> None:
     plans = [whole(made) for _ in range(3)]
     assert plans[0].pieces[0] is plans[2].pieces[0]
     assert made.evaluations == 3
+
+
+def test_untuned_tiles_are_narrowed_to_what_a_cell_can_hold() -> None:
+    """Only for a device that needs many cells; a reduction that is held whole is then looped over."""
+    sizes = {"m": 256, "p": 64, "q": 64, "n": 256}
+    work = Workload(
+        "product",
+        total("p q", mul(read("a", "m p q"), read("b", "p q n"))),
+        sizes,
+        sizes,
+        "",
+        {"a": "m p q", "b": "p q n"},
+    )
+
+    def live(cells: int) -> float:
+        made = planner(work.region(), cells=cells)
+        (piece,) = whole(made).pieces
+        return estimate(piece.kernel, {}, MACHINE).live
+
+    assert live(cells=1) > MACHINE.tile_memory >= live(cells=2)

@@ -52,6 +52,11 @@ class CpuBackend:
         compiler = find_compiler()
         return f"{CpuDevice().name}, {compiler.version if compiler else 'numpy'}"
 
+    @property
+    def cells(self) -> int:
+        """One: threads are few, and take several cells each."""
+        return 1
+
     def emit(self, step: Step, name: str) -> str:
         """The C function of a step, for reading."""
         return code.emit(schedule.available(step), name)

@@ -58,6 +58,11 @@ class CudaBackend:
             return f"no GPU, NVRTC {compiler}"
         return f"{gpu.name} ({gpu.arch}), driver {gpu.driver_version}, NVRTC {compiler}"
 
+    @property
+    def cells(self) -> int:
+        """Two blocks for each multiprocessor."""
+        return 2 * MACHINE.units
+
     def emit(self, step: Step, name: str) -> str:
         """The CUDA function of a step, for reading."""
         return code.emit(step, name).text
