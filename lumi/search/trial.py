@@ -55,10 +55,12 @@ class BudgetError(Exception):
 class Timings:
     """What is known of kernels: seconds by `Way.at`, one for each trial, and the keys that failed.
 
-    One object serves all regions of a model.
+    `ran` holds, also by `Way.at`, the schedules with what they leave to the device.  One object serves all
+    regions of a model.
     """
 
     seconds: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    ran: dict[tuple[str, str], Schedule] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
     hits: int = 0
 
@@ -85,6 +87,11 @@ class Bench:
         outputs = frozenset(s.access.buffer for s in self.region.stores)
         return finish([(w.kernel, w.schedule) for w in used], outputs)
 
+    def final(self, used: Sequence[Way]) -> KernelGraph:
+        """The same, with what schedules leave to the device as it was at the first hint, if it was run."""
+        hint, ran = self.settings.hints[0], self.timings.ran
+        return self.graph([w._replace(schedule=ran.get(w.at(hint), w.schedule)) for w in used])
+
     def run(self, used: Sequence[Way]) -> float | Failure:
         """Seconds of the whole graph, summed over the hints.
 
@@ -99,6 +106,8 @@ class Bench:
             total += result.seconds
             for one, seconds in zip(used, result.steps, strict=True):
                 self.timings.seconds.setdefault(one.at(hint), []).append(seconds)
+            for one, schedule in zip(used, result.schedules, strict=False):
+                self.timings.ran[one.at(hint)] = schedule
         return total
 
     def _trial(self, graph: KernelGraph, hint: Mapping[str, int]) -> Timing | Failure:

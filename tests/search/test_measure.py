@@ -52,6 +52,20 @@ class Faked(Modelled):
         return Timing(sum(steps), steps)
 
 
+CHOSEN = Schedule("quick", (("algorithm", 7), ("lanes", 8)))
+
+
+class Choosing(Faked):
+    """Leaves the algorithm of its fastest schedule to the device, which takes number 7."""
+
+    def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
+        result = Faked.measure(self, region, graph, dims)
+        if isinstance(result, Failure):
+            return result
+        ran = tuple(CHOSEN if s.schedule == QUICKER else s.schedule for s in graph.steps)
+        return replace(result, schedules=ran)
+
+
 def measured(backend: Modelled, work: Workload = WORK, **options: object) -> Found:
     region, egraph = graph_of(work)
     settings = settings_of(work, **{"mode": Mode.MEASURE, "evaluations": 200, **options})
@@ -74,6 +88,10 @@ def test_fastest_schedule_of_every_kernel_wins() -> None:
         sum(backend.seconds(s.kernel, s.schedule, WORK.sizes(WORK.large)) for s in made.graph.steps)
     )
     assert made.explanation.trials == len(backend.trials)
+
+
+def test_plan_holds_what_the_device_chose() -> None:
+    assert schedules(measured(Choosing())) == {CHOSEN}
 
 
 @pytest.mark.parametrize("reason", list(Reason))

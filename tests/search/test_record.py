@@ -14,7 +14,7 @@ from lumi.search.record import Record, Recorder, Replay
 from lumi.search.search import Found, search
 from lumi.search.settings import Mode, Settings
 from tests.search.plans import graph_of, settings_of
-from tests.search.test_measure import QUICKER, WORK, Faked, failing
+from tests.search.test_measure import CHOSEN, QUICKER, WORK, Choosing, Faked, failing
 
 
 def settings(**options: object) -> Settings:
@@ -46,6 +46,14 @@ def test_replay_finds_the_same_plan(limits: dict[str, object], tmp_path: Path) -
     again = replayed(Record.load(tmp_path / "record.json"), **limits)
     assert text(again) == text(found)
     assert found.explanation.trials > 0
+
+
+def test_replay_takes_what_the_device_chose() -> None:
+    region, egraph = graph_of(WORK)
+    recorder = Recorder(Choosing())
+    found = search(region, egraph, settings(), recorder, clock=recorder.now)
+    assert CHOSEN in {s.schedule for s in found.graph.steps}
+    assert text(replayed(recorder.record)) == text(found)
 
 
 def test_record_reads_back_equal(tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ def _has_epilogue(found: Product) -> bool:
     return found.dtype == F32 or not extra
 
 
-def chosen(step: Step, algorithm: Algorithm) -> Schedule:
-    """The schedule of a step that a certain algorithm computed."""
-    return Schedule(step.schedule.template, (("algorithm", algorithm.name),))
+def by(algorithm: int) -> Schedule:
+    """The schedule that asks for the algorithm of that name."""
+    return Schedule(TEMPLATE, (("algorithm", algorithm),))
 
 
 @dataclass(frozen=True, slots=True)

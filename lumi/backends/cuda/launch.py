@@ -98,7 +98,8 @@ class Launches:
         self._block = gpu.allocate(self._values.nbytes)
         calls = [e.kernel.call for e in entries if e.kernel.call is not None]
         self._library: Library | None = open_library(gpu) if calls else None
-        self._sized = sorted(frozenset().union(*(call.dims for call in calls)))
+        called = calls if self._library is not None else []
+        self._sized = sorted(frozenset().union(*(call.dims for call in called)))
         self._graphs: dict[tuple[int, ...], Graph] = {}
         if not self._sized:
             self._graphs[()] = self._captured({})

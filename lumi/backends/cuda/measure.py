@@ -6,13 +6,14 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lumi.backends.cuda import gemm
 from lumi.backends.cuda.compile import compile_cubins
 from lumi.backends.cuda.emit import emit, source
 from lumi.backends.cuda.launch import NAME
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.json import encode
-from lumi.llir.kernel import KernelGraph, Step, buffers, written
+from lumi.llir.kernel import KernelGraph, Schedule, Step, buffers, written
 from lumi.search.child import Worker, WorkerError
 from lumi.search.data import Bench, Layout
 from lumi.search.protocol import Failure, Reason, Timing
@@ -52,7 +53,9 @@ class Measurer:
         try:
             worker = self._started(layout.size)
             bench.fill(worker.memory, layout)
-            worker.run({**job, "copies": 1, "seconds": 0.0})
+            ran = _scheduled(graph.steps, worker.run({**job, "copies": 1, "seconds": 0.0})["algorithms"])
+            if isinstance(ran, Failure):
+                return ran
             wrong = bench.compare(worker.memory, layout)
             if wrong:
                 return Failure(Reason.WRONG, wrong)
@@ -62,7 +65,7 @@ class Measurer:
             self._stop()
             return Failure(error.reason, str(error))
         steps = tuple(statistics.median(t) for t in times["steps"])
-        return Timing(statistics.median(times["whole"]), steps)
+        return Timing(statistics.median(times["whole"]), steps, ran)
 
     def _started(self, size: int) -> Worker:
         if self._worker is None:
@@ -88,6 +91,17 @@ def _refused(steps: Sequence[Step], arch: str) -> Failure | None:
         if isinstance(cubin, LumiError):
             return Failure(Reason.COMPILE, cubin.message, number)
     return None
+
+
+def _scheduled(steps: Sequence[Step], algorithms: Sequence[int | None]) -> tuple[Schedule, ...] | Failure:
+    """The schedules of steps with the algorithms that the library computed them by."""
+    found = []
+    for number, (step, name) in enumerate(zip(steps, algorithms, strict=True)):
+        is_call = step.schedule.template == gemm.TEMPLATE
+        if is_call and name is None:
+            return Failure(Reason.ILLEGAL, "cuBLASLt has no algorithm for this product", number)
+        found.append(gemm.by(name) if is_call and name is not None else step.schedule)
+    return tuple(found)
 
 
 def _job(region: Region, graph: KernelGraph, layout: Layout, values: Mapping[str, int]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ standard input is a JSON job, each line of standard output its result.
 A job has `steps` (JSON of `llir.json`), `table` (for each step the offsets of its buffers), `constant`
 (for each step which of its buffers nothing writes), `size` (bytes of all buffers), `dims`, and `seconds`.
 With `seconds` 0 the steps run once on the shared memory's bytes, which then hold the results, and the
-answer is empty.  Else the steps run again and again on `copies` of the buffers in turn, and the answer is
-`{"whole": [seconds…], "steps": [[seconds…]…]}`.
+answer is `{"algorithms": [name…]}`, null where the library was not called.  Else the steps run again and
+again on `copies` of the buffers in turn, and the answer is `{"whole": [seconds…], "steps": [[seconds…]…]}`.
 """
 
 from __future__ import annotations
@@ -73,10 +73,12 @@ def run(gpu: Gpu, blocks: Blocks, job: dict[str, Any], shared: mmap.mmap) -> dic
     for base in addresses:
         gpu.write(base, held)
     if not job["seconds"]:
-        Launches(gpu, tables[0]).run(dims)
+        once = Launches(gpu, tables[0])
+        once.run(dims)
         gpu.read(addresses[0], held)
         shared[:size] = held.tobytes()
-        return {}
+        calls = [once.call(entry, dims) for entry in tables[0]]
+        return {"algorithms": [call and call.algorithm.name for call in calls]}
     whole = _times(gpu, tables, dims)
     alone = (
         [_times(gpu, [[t[n]] for t in tables], dims) for n in range(len(steps))]

@@ -1,0 +1,139 @@
+"""Which graphs a variant has, and what stands in them: with a GPU and a library that only take notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from lumi import dim
+from lumi.backends.cuda import launch
+from lumi.backends.cuda.cublas import Algorithm, Matmul, Pointers
+from lumi.backends.cuda.emit import Code
+from lumi.backends.cuda.gemm import call
+from lumi.backends.cuda.launch import Entry, Launches, Loaded
+from lumi.llir.kernel import Schedule, Step
+from tests.llir.products import Spec
+
+PRODUCT = Spec({"m": dim.var("seq"), "n": 16, "k": 32}).kernel
+
+
+class Noted:
+    """A graph: what was put on the stream while it was captured."""
+
+    def __init__(self, work: list[Any], replayed: list[list[Any]]) -> None:
+        self.work, self.replayed = work, replayed
+
+    def replay(self) -> None:
+        self.replayed.append(self.work)
+
+
+class Gpu:
+    units, starts_early = 4, True
+
+    def __init__(self) -> None:
+        self.stream: list[Any] = []
+        self.graphs: list[Noted] = []
+        self.replayed: list[list[Any]] = []
+
+    def allocate(self, size: int) -> int:
+        return 1 << 30
+
+    def write(self, address: int, raw: Any) -> None:
+        pass
+
+    def wait(self) -> None:
+        pass
+
+    def launch(self, function: str, *arguments: Any) -> None:
+        self.stream.append((function, "early" if arguments[-1] else "after"))
+
+    def capture(self, work: Callable[[], None]) -> Noted:
+        work()
+        self.graphs.append(Noted(self.stream, self.replayed))
+        self.stream = []
+        return self.graphs[-1]
+
+
+class Library:
+    def __init__(self, gpu: Gpu, most: int = 1 << 30) -> None:
+        self.gpu, self.most = gpu, most
+
+    def algorithms(self, matmul: Matmul, pointers: Pointers) -> tuple[Algorithm, ...]:
+        return (Algorithm(1, b""),) if matmul.d.columns <= self.most else ()
+
+    def put(self, matmul: Matmul, pointers: Pointers, algorithm: Algorithm) -> None:
+        self.gpu.stream.append(("library", matmul.d.columns))
+
+
+@pytest.fixture
+def gpu() -> Gpu:
+    return Gpu()
+
+
+def entries(kinds: Sequence[str], names: tuple[str, ...]) -> list[Entry]:
+    found = call(Step(PRODUCT, Schedule("cublaslt")))
+    code = Code("", 32, 0, ())
+    return [
+        Entry(
+            Loaded(code, names, kind, found if kind == "product" else None),  # type: ignore[arg-type]
+            (256, 512, 1024),
+            1,
+        )
+        for kind in kinds
+    ]
+
+
+def launches(
+    gpu: Gpu, library: Library | None, monkeypatch: pytest.MonkeyPatch, kinds: Sequence[str]
+) -> Launches:
+    monkeypatch.setattr(launch, "open_library", lambda gpu: library)
+    return Launches(gpu, entries(kinds, ("past", "seq")))  # type: ignore[arg-type]
+
+
+def run(work: Launches, *dims: Mapping[str, int]) -> None:
+    for values in dims:
+        work.run(values)
+
+
+def test_graph_of_kernels_alone_is_captured_once(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = launches(gpu, Library(gpu), monkeypatch, ["a", "b"])
+    run(work, {"seq": 1, "past": 0}, {"seq": 2, "past": 1})
+    assert gpu.replayed == [[("a", "after"), ("b", "early")]] * 2
+    assert len(gpu.graphs) == 1
+
+
+def test_graph_with_products_is_captured_for_each_size(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = launches(gpu, Library(gpu), monkeypatch, ["a", "product", "b", "c"])
+    run(work, {"seq": 4, "past": 0}, {"seq": 5, "past": 0}, {"seq": 4, "past": 9})
+    kernels = [("b", "after"), ("c", "early")]
+    assert gpu.replayed == [[("a", "after"), ("library", n), *kernels] for n in (4, 5, 4)]
+
+
+def test_dims_that_no_product_depends_on_take_no_new_graph(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = launches(gpu, Library(gpu), monkeypatch, ["product"])
+    run(work, *({"seq": 4, "past": past} for past in range(50)))
+    assert len(gpu.graphs) == 1
+
+
+def test_graphs_used_longest_ago_are_let_go(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = launches(gpu, Library(gpu), monkeypatch, ["product"])
+    sizes = range(1, launch.GRAPHS + 2)
+    run(work, *({"seq": seq, "past": 0} for seq in (*sizes[:-1], 1, sizes[-1])))
+    assert len(gpu.graphs) == launch.GRAPHS + 1
+    run(work, {"seq": 1, "past": 0})
+    assert len(gpu.graphs) == launch.GRAPHS + 1
+    run(work, {"seq": 2, "past": 0})
+    assert len(gpu.graphs) == launch.GRAPHS + 2
+
+
+@pytest.mark.parametrize("most", [None, 4])
+def test_kernel_runs_what_the_library_does_not(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch, most: int | None
+) -> None:
+    library = None if most is None else Library(gpu, most)
+    work = launches(gpu, library, monkeypatch, ["product", "b"])
+    run(work, {"seq": 5, "past": 0}, {"seq": 0, "past": 0})
+    assert gpu.replayed == [[("product", "after"), ("b", "early")]] * 2
+    assert len(gpu.graphs) == (1 if library is None else 2)
