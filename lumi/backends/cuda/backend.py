@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from lumi.backends.cuda import compile as nvrtc
 from lumi.backends.cuda import emit as code
-from lumi.backends.cuda import schedule
+from lumi.backends.cuda import gemm, price, schedule
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.backends.cuda.measure import Measurer
 from lumi.errors import LumiError
 from lumi.field.region import Region
-from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Statement, Step
+from lumi.llir.product import Product
 from lumi.search.model import Machine, estimate
 from lumi.search.protocol import Cost, Failure, Timing
 
@@ -47,6 +48,7 @@ class CudaBackend:
 
     def __init__(self) -> None:
         self._measurer = Measurer()
+        self._products: dict[int, tuple[tuple[Statement, ...], Product]] = {}
 
     @property
     def name(self) -> str:
@@ -64,8 +66,9 @@ class CudaBackend:
         return 2 * MACHINE.units
 
     def emit(self, step: Step, name: str) -> str:
-        """The CUDA function of a step, for reading."""
-        return code.emit(step, name).text
+        """The CUDA function of a step, for reading, and what it leaves to a library."""
+        call = gemm.text(step, name) if step.schedule.template == gemm.TEMPLATE else ""
+        return call + code.emit(step, name).text
 
     def default(self, kernel: Kernel) -> Step:
         """A kernel under the schedule that works for every kernel."""
@@ -77,7 +80,19 @@ class CudaBackend:
 
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one run."""
-        return estimate(kernel, dims, machine(schedule))
+        if schedule.template != gemm.TEMPLATE:
+            return estimate(kernel, dims, machine(schedule))
+        rank = dict(schedule.options).get("rank", 0)
+        return price.cost(self._product(kernel), rank, dims, MACHINE)
+
+    def _product(self, kernel: Kernel) -> Product:
+        """The product that a kernel is; the same for all tiles of one tile program."""
+        known = self._products.get(id(kernel.body))
+        if known is None or known[0] is not kernel.body:
+            found = gemm.find(kernel)
+            assert found is not None, "only products have this schedule"
+            known = self._products[id(kernel.body)] = kernel.body, found
+        return known[1]
 
     def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
         """Compile and run a graph on seeded random data; its times, if its results are right."""

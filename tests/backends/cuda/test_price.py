@@ -1,0 +1,56 @@
+"""What products by cuBLASLt should take: never under the floor, and near it where nothing is in the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from lumi import dim
+from lumi.backends.cuda import gemm, price, schedule
+from lumi.backends.cuda.backend import MACHINE, CudaBackend
+from lumi.dtype import BF16, F32
+from tests.llir.products import Spec
+
+EXTENTS = {"m": dim.var("m"), "n": 4096, "k": 4096}
+
+
+@pytest.fixture
+def backend(monkeypatch: pytest.MonkeyPatch) -> CudaBackend:
+    monkeypatch.setattr(schedule, "find_library", lambda: "libcublasLt.so.13")
+    return CudaBackend()
+
+
+@pytest.mark.parametrize("m", [1, 7, 128, 129, 4096])
+def test_estimate_is_never_under_the_floor(m: int, backend: CudaBackend) -> None:
+    kernel = Spec(EXTENTS, dtype=BF16, stored=BF16).kernel
+    costs = [backend.cost(kernel, s, {"m": m}) for s in gemm.SCHEDULES]
+    assert all(c.seconds > c.floor for c in costs)
+    assert costs[0].flops == 2 * m * 4096 * 4096
+    assert costs[0].traffic == 2 * (4096 * 4096 + 2 * m * 4096)
+    assert [c.seconds for c in costs] == sorted(c.seconds for c in costs)
+
+
+def test_large_product_is_near_the_rate_of_its_type(backend: CudaBackend) -> None:
+    for dtype in (BF16, F32):
+        kernel = Spec(EXTENTS, dtype=dtype, stored=dtype).kernel
+        cost = backend.cost(kernel, gemm.SCHEDULES[0], {"m": 4096})
+        assert cost.floor == pytest.approx(2 * 4096**3 / price.RATES[dtype])
+        assert cost.floor < cost.seconds < 1.5 * cost.floor
+
+
+def test_shared_factor_is_read_once() -> None:
+    spec = Spec({"g": 8, **EXTENTS}, "gmk", "nk", "gnm")
+    found = gemm.find(spec.kernel)
+    assert found is not None
+    cost = price.cost(found, 0, {"m": 4}, MACHINE)
+    assert cost.traffic == 4 * (4096 * 4096 + 2 * 8 * 4 * 4096)
+
+
+def test_schedules_are_offered_where_the_library_is(
+    backend: CudaBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, other = Spec(EXTENTS).kernel, Spec({"m": 5, "k": 3}, "mk", "k", "m").kernel
+    assert set(gemm.SCHEDULES) <= set(backend.schedules(kernel))
+    assert backend.schedules(kernel)[0] == schedule.DEFAULT
+    assert not set(gemm.SCHEDULES) & set(backend.schedules(other))
+    monkeypatch.setattr(schedule, "find_library", lambda: None)
+    assert not set(gemm.SCHEDULES) & set(backend.schedules(kernel))
