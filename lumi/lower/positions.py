@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from lumi.dim import Extent
-from lumi.dtype import I32, I64
 from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
 from lumi.field.term import Const, Term
 from lumi.lower.maker import Maker
@@ -43,8 +42,7 @@ class Positions:
             case Sym(extent):
                 return self.make.extent(extent)
             case Data(number):
-                term, wide = self.datum(number), self.space.data[number][0].dtype is I64
-                return self.make.cast(term, I32) if wide else term
+                return self.datum(number)
             case Quot(inner, divisor):
                 return self.make.quotient(self.of(inner), divisor, self.space.starts(inner))
             case Rem(inner, divisor):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 from lumi.dim import Extent
+from lumi.dtype import I64
 from lumi.field.index import Index, of_extent
-from lumi.hlir.graph import Node
+from lumi.hlir.graph import Node, state_of
 from lumi.hlir.op import (
     Affine,
     Binary,
@@ -117,14 +119,16 @@ class Reader:
     def _gather(self, node: Node, axis: int, role: Role, inside: bool) -> Reading:
         table, index = node.inputs
         asked = role[axis : axis + index.type.rank]
-        place, needed = self._place(Read(index, asked, inside))
+        size = table.shape[axis]
+        place, needed = self._place(Read(index, asked, inside), size, index.dtype is I64 or moves(table))
         moved = (*role[:axis], place, *role[axis + index.type.rank :])
         return Reading((Read(table, moved, False), *needed))
 
-    def _place(self, asked: Read) -> tuple[Index, tuple[Read, ...]]:
-        """An element of an index tensor as an index, and what has to be read for it.
+    def _place(self, asked: Read, size: Extent, clamped: bool) -> tuple[Index, tuple[Read, ...]]:
+        """An element of an index tensor as an index into `size` elements, and what has to be read for it.
 
-        Positions and numbers become part of the index map, so that the read is no gather.
+        Positions and numbers become part of the index map, so that the read is no gather.  An index that
+        is not `clamped` here is clamped where a buffer is read.
         """
         while isinstance(asked.node.op, View):
             filled = isinstance(asked.node.op.map, Affine) and asked.node.op.map.fill is not None
@@ -132,15 +136,13 @@ class Reader:
             if filled or reading.memory:
                 break
             (asked,) = reading.reads
-        match asked.node.op:
-            case Const(value):
-                return Index((), int(value)), ()
-            case Symbol(extent):
-                return of_extent(extent), ()
-            case Iota():
-                return asked.role[0], ()
-            case _:
-                return self._space.datum(asked.node, asked.role), (asked,)
+        place = _known(asked)
+        if place and not (clamped and self._leaves(place, size)):
+            return place, ()
+        return self._space.datum(asked.node, asked.role, size if clamped else None), (asked,)
+
+    def _leaves(self, place: Index, size: Extent) -> bool:
+        return not (self._space.starts(place) and self._space.ends(place, size))
 
     def _scatter(self, node: Node, axis: int, role: Role, inside: bool) -> Reading:
         base, index, updates = node.inputs
@@ -205,3 +207,52 @@ def _under_reshapes(node: Node) -> Node:
     while isinstance(node.op, View) and isinstance(node.op.map, Reshape):
         node = node.inputs[0]
     return node
+
+
+def _known(asked: Read) -> Index | None:
+    """The value of a number, a dim or a position as an index."""
+    match asked.node.op:
+        case Const(value):
+            return Index((), int(value))
+        case Symbol(extent):
+            return of_extent(extent)
+        case Iota():
+            return asked.role[0]
+        case _:
+            return None
+
+
+def moves(table: Node) -> bool:
+    """Whether an element outside of a tensor would be made of elements inside of others.
+
+    A tensor that only joins tensors of its own shape is as large as the buffers under it, and clamping
+    the index into those is clamping it into the tensor.  A slice is not.
+    """
+    todo, seen = [table], {table.id}
+    while todo:
+        node = todo.pop()
+        match node.op:
+            case Input() | Param() | State() | Const() | Symbol():
+                continue
+            case Unary() | Binary() | Select() | Cast():
+                pass
+            case View(Affine(rows)) if all(map(_stands, rows, repeat(node), node.inputs[0].shape)):
+                pass
+            case Update() if state_of(node):
+                continue
+            case _:
+                return True
+        todo += [i for i in node.inputs if i.id not in seen]
+        seen |= {i.id for i in node.inputs}
+    return False
+
+
+def _stands(row: Row, node: Node, size: Extent) -> bool:
+    """Whether a row reads a whole dimension in order, or its only element."""
+    match row:
+        case Row((), 0):
+            return size == 1
+        case Row(((output, 1),), 0):
+            return node.shape[output] == size
+        case _:
+            return False

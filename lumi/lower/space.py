@@ -24,6 +24,15 @@ class AxisLimitError(Exception):
     """A part needs more axes than it may have."""
 
 
+@dataclass(frozen=True, slots=True)
+class Datum:
+    """The element `role` of a node, used as an index; with `size`, clamped into so many elements."""
+
+    node: Node
+    role: Role
+    size: Extent | None
+
+
 @dataclass(slots=True)
 class Space:
     """Axes, named by atom and occurrence: the k-th name of an atom is used where k others are taken.
@@ -36,9 +45,9 @@ class Space:
     dims: Mapping[str, DimRange]
     limit: int
     axes: AxisTable = field(default_factory=AxisTable)
-    data: list[tuple[Node, Role]] = field(default_factory=list)
+    data: list[Datum] = field(default_factory=list)
     _names: dict[tuple[Atom, int], str] = field(default_factory=dict)
-    _numbers: dict[tuple[int, Role], int] = field(default_factory=dict)
+    _numbers: dict[tuple[int, Role, Extent | None], int] = field(default_factory=dict)
     _inside: dict[tuple[Index, Extent], bool] = field(default_factory=dict)
 
     # -- axes
@@ -74,11 +83,11 @@ class Space:
             self._names[atom, occurrence] = name
         return self._names[atom, occurrence]
 
-    def datum(self, node: Node, role: Role) -> Index:
-        """The element of a node, used as an index."""
-        number = self._numbers.setdefault((node.id, role), len(self.data))
+    def datum(self, node: Node, role: Role, size: Extent | None) -> Index:
+        """The element of a node, used as an index; with `size`, clamped into so many elements."""
+        number = self._numbers.setdefault((node.id, role, size), len(self.data))
         if number == len(self.data):
-            self.data.append((node, role))
+            self.data.append(Datum(node, role, size))
         return Index(((Data(number), 1),))
 
     def used(self, role: Iterable[Index]) -> set[str]:
@@ -87,7 +96,7 @@ class Space:
         for each in role:
             found |= each.axes()
             for number in each.data():
-                found |= self.used(self.data[number][1])
+                found |= self.used(self.data[number].role)
         return found
 
     # -- what is known of an index

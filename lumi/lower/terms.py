@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from lumi import dim
-from lumi.dtype import I64, DType
+from lumi.dtype import I32, I64, DType
 from lumi.field.access import Access
 from lumi.field.index import Data, Index, of_extent
 from lumi.field.region import Store
@@ -141,7 +141,8 @@ class Terms:
     def _data(self, role: Role) -> Iterator[Element]:
         for at in role:
             for number in sorted(at.data()):
-                yield self._space.data[number]
+                datum = self._space.data[number]
+                yield datum.node, datum.role
 
     def _reads(self, node: Node, role: Role) -> tuple[Read, ...]:
         return self._requests.readings[node.id, role].reads
@@ -165,8 +166,18 @@ class Terms:
         return self._make.read(name, axes, source.dtype, at)
 
     def _datum(self, number: int) -> Term:
-        node, role = self._space.data[number]
-        return self._legal.widen(self._make.typed(self._terms[node.id, role], node.dtype), node.dtype)
+        """The i32 value of a data index, clamped if it has to be."""
+        datum, make = self._space.data[number], self._make
+        kind = datum.node.dtype
+        at = self._legal.widen(make.typed(self._terms[datum.node.id, datum.role], kind), kind)
+        if datum.size is None:
+            return at
+        last = make.extent(datum.size - 1)
+        if kind is I64 and not isinstance(last, Number):
+            last = make.cast(last, I64)
+        at = make.select(make.binary("lt", at, make.number(0)), make.number(0), at)
+        at = make.select(make.binary("lt", last, at), last, at)
+        return make.cast(at, I32) if kind is I64 else at
 
     # -- computed elements
 

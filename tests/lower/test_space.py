@@ -49,7 +49,7 @@ def test_index_inside_is_proven_over_the_whole_range() -> None:
 def test_data_is_inside_nothing() -> None:
     s = space((4,))
     b = Spell()
-    at = s.datum(b.input("i", I32, (4,)), (of_axis("a"),))
+    at = s.datum(b.input("i", I32, (4,)), (of_axis("a"),), None)
     assert at == Index(((Data(0), 1),))
     assert s.bounds(at) is None
     assert not s.inside((at,), (100,))
