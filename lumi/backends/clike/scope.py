@@ -6,8 +6,9 @@ on an inner loop stands before it.  An axis may be open at several positions at 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
@@ -50,6 +51,30 @@ class Range:
     multiple: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A value in memory of the cell: its variable, and the axes it extends along with their ranges.
+
+    The ranges are those of its making: inside loops over tiles others are current, its elements stay.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    ranges: Mapping[str, Range]
+
+    def place(self, at: Callable[[str], tuple[str, int]]) -> str:
+        """Code for the address of an element, whose position along an axis `at` tells."""
+        parts = []
+        for number, axis in enumerate(self.axes):
+            variable, offset = at(axis)
+            span = self.ranges[axis]
+            place = variable if span.start == "0" else f"({variable} - {span.start})"
+            place = f"({place} + {offset})" if offset else place
+            stride = math.prod(self.ranges[inner].bound or 0 for inner in self.axes[number + 1 :])
+            parts.append(place if stride == 1 else f"{place} * {stride}")
+        return " + ".join([self.name, *parts])
+
+
 @dataclass(slots=True)
 class Scope(Generic[O, V]):
     """One block of code: the axes it opens, its lines so far, the values computed in it.
@@ -69,7 +94,7 @@ class Scope(Generic[O, V]):
 class BaseWriter(ABC, Generic[O, V]):
     """The state of writing one kernel: scopes, current ranges, arrays, and fresh names.
 
-    `arrays` maps a value to its variable and the axes it extends along.  `integer` is the type of positions.
+    `arrays` are the values that lie in memory of the cell.  `integer` is the type of positions.
     """
 
     integer: ClassVar[str]
@@ -78,7 +103,7 @@ class BaseWriter(ABC, Generic[O, V]):
     buffers: Mapping[str, str]
     scopes: list[Scope[O, V]] = field(default_factory=list)
     ranges: dict[str, Range] = field(default_factory=dict)
-    arrays: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    arrays: dict[str, Held] = field(default_factory=dict)
     count: int = 0
 
     @abstractmethod
@@ -160,6 +185,10 @@ class BaseWriter(ABC, Generic[O, V]):
         self.scopes = self.scopes[:-1]
         *before, last = header.split("\n")
         self.here.lines += [*before, f"{last}{{", *(f"  {line}" for line in scope.lines), "}"]
+
+    def hold(self, var: str, name: str, axes: tuple[str, ...]) -> None:
+        """Enter a value into the arrays: it lies in a variable, over the current ranges of its axes."""
+        self.arrays[var] = Held(name, axes, {a: self.ranges[a] for a in axes})
 
     def unrolled(self, axes: tuple[str, ...]) -> tuple[str, ...]:
         """Those of `axes` that are open with more than one copy."""

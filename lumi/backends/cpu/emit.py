@@ -192,13 +192,13 @@ class _Function(Cells[Opened, Value]):
 
     def fill(self, carry: Carry) -> None:
         """Give every element of a carry the identity of its operator."""
-        name, start = self.w.arrays[carry.previous][0], arithmetic.identity(carry.op, carry.dtype)
+        name, start = self.w.arrays[carry.previous].name, arithmetic.identity(carry.op, carry.dtype)
         text = ctype.literal(float(start), carry.dtype)
         self.w.line(f"for (int64_t n = 0; n < {self._length(carry.axes)}; n++) {name}[n] = {text};")
 
     def advance(self, carry: Carry) -> None:
         """Make the next value of a carry, in an array of its own, the previous one."""
-        previous, following = self.w.arrays[carry.previous][0], self.w.arrays[carry.next][0]
+        previous, following = self.w.arrays[carry.previous].name, self.w.arrays[carry.next].name
         self.w.line(f"memcpy({previous}, {following}, {self._bytes(carry.axes, carry.dtype)});")
 
     # -- arrays
@@ -213,7 +213,7 @@ class _Function(Cells[Opened, Value]):
             w.line(f"{kind} *const {name} = scratch({self._bytes(long, dtype)});")
         else:
             w.line(f"{kind} {name}[{self._length(long)}] __attribute__((aligned(64)));")
-        w.arrays[var] = (name, long)
+        w.hold(var, name, long)
         yield
         if on_heap:
             w.line(f"free({name});")

@@ -185,23 +185,14 @@ class Expressions:
 
     def array_element(self, var: str, copy: Copy, lane: int = 0) -> str:
         """C for the address of an element of a value's array."""
-        name, axes = self.w.arrays[var]
-        lanes, parts = self.w.lane(), []
-        for number, axis in enumerate(axes):
-            variable, offset = self.w.coordinate(axis, copy, lane if axis == lanes else 0)
-            span = self.w.ranges[axis]
-            place = variable if span.start == "0" else f"({variable} - {span.start})"
-            if offset:
-                place = f"({place} + {offset})"
-            stride = 1
-            for inner in axes[number + 1 :]:
-                stride *= self.w.ranges[inner].bound or 0
-            parts.append(place if stride == 1 else f"{place} * {stride}")
-        return " + ".join([name, *parts])
+        lanes = self.w.lane()
+        return self.w.arrays[var].place(
+            lambda axis: self.w.coordinate(axis, copy, lane if axis == lanes else 0)
+        )
 
     def _read(self, var: str) -> Value:
         dtype = dtype_of(self.w.program.definitions[var])
-        held, where = register(dtype), self.w.arrays[var][1]
+        held, where = register(dtype), self.w.arrays[var].axes
         axes, lane = self.w.unrolled(where), self.w.lane()
         form = Form.LANES if lane is not None and lane in where else Form.SCALAR
         texts = {}

@@ -133,7 +133,7 @@ class Nests:
         """Whether lanes lie side by side where a root is written."""
         if isinstance(root, Store):
             return spell.step(root.access, lane) == 1
-        return self.w.arrays[root.var][1][-1] == lane
+        return self.w.arrays[root.var].axes[-1] == lane
 
     def _element(self, root: Root, value: Value, copy: Copy, text: str, lane: int) -> None:
         if isinstance(root, Store):

@@ -160,7 +160,7 @@ class _Function(Cells[Opened, Value]):
     def fill(self, carry: Carry) -> None:
         """Give every element of a carry the identity of its operator."""
         start = ctype.literal(float(arithmetic.identity(carry.op, carry.dtype)), carry.dtype)
-        self._each(carry, lambda place: f"{self.w.arrays[carry.previous][0]}{place} = {start};")
+        self._each(carry, lambda place: f"{self.w.arrays[carry.previous].name}{place} = {start};")
 
     def same(self, var: str, known: str) -> None:
         """Let a value lie where another does."""
@@ -170,7 +170,7 @@ class _Function(Cells[Opened, Value]):
 
     def advance(self, carry: Carry) -> None:
         """Make the next value of a carry, in memory of its own, the previous one."""
-        previous, following = self.w.arrays[carry.previous][0], self.w.arrays[carry.next][0]
+        previous, following = self.w.arrays[carry.previous].name, self.w.arrays[carry.next].name
         if carry.previous not in self.w.shared:
             self.w.line(f"{previous} = {following};")
             return
@@ -183,7 +183,7 @@ class _Function(Cells[Opened, Value]):
         if carry.previous not in self.w.shared:
             self.w.line(statement(""))
             return
-        size, threads = self.size(self.w.arrays[carry.previous][1]), self.w.blocking.threads
+        size, threads = self.size(self.w.arrays[carry.previous].axes), self.w.blocking.threads
         self.w.line(f"for (int n = threadIdx.x; n < {size}; n += {threads}) {statement('[n]')}")
 
     # -- arrays
@@ -193,7 +193,7 @@ class _Function(Cells[Opened, Value]):
         """Memory for a value over those of its axes that are not open: shared, or a register for one."""
         w, kind, name = self.w, register(dtype).type, self.w.fresh("t")
         long = tuple(a for a in axes if w.opened(a) is None)
-        w.arrays[var] = (name, long)
+        w.hold(var, name, long)
         if not long:
             w.line(f"{kind} {name};")
             yield

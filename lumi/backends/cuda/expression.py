@@ -149,22 +149,12 @@ class Expressions:
 
     def array_element(self, var: str, copy: Copy) -> str:
         """CUDA for the address of an element of a value's array."""
-        name, axes = self.w.arrays[var]
-        parts = []
-        for number, axis in enumerate(axes):
-            variable, offset = self.w.coordinate(axis, copy)
-            span = self.w.ranges[axis]
-            place = variable if span.start == "0" else f"({variable} - {span.start})"
-            place = f"({place} + {offset})" if offset else place
-            stride = 1
-            for inner in axes[number + 1 :]:
-                stride *= self.w.ranges[inner].bound or 0
-            parts.append(place if stride == 1 else f"{place} * {stride}")
-        return " + ".join([name, *parts])
+        return self.w.arrays[var].place(lambda axis: self.w.coordinate(axis, copy))
 
     def _read(self, var: str) -> Value:
         dtype = dtype_of(self.w.program.definitions[var])
-        name, where = self.w.arrays[var]
+        held_in = self.w.arrays[var]
+        name, where = held_in.name, held_in.axes
         if var not in self.w.shared:
             return Value(dtype, (), {(): name})
         axes = self.w.unrolled(where)
@@ -180,8 +170,8 @@ class Expressions:
 
     def _is_wide_array(self, var: str, dtype: DType) -> bool:
         """Whether the copies of the last axis of an array can be read at once."""
-        axes = self.w.arrays[var][1]
-        opened, span = self.w.opened(axes[-1]), self.w.ranges[axes[-1]]
+        axes, ranges = self.w.arrays[var].axes, self.w.arrays[var].ranges
+        opened, span = self.w.opened(axes[-1]), ranges[axes[-1]]
         if opened is None or not opened.adjacent:
             return False
         count = chunk(_whole(dtype), opened.copies)

@@ -196,7 +196,7 @@ class Nests:
             self.w.line("__syncwarp();")
         for root, value in zip(roots, values, strict=True):
             if isinstance(root, Write) and root.var not in self.w.shared:
-                self.w.line(f"{self.w.arrays[root.var][0]} = {value.texts[()]};")
+                self.w.line(f"{self.w.arrays[root.var].name} = {value.texts[()]};")
                 continue
             with ExitStack() as stack:
                 if condition:

@@ -106,7 +106,7 @@ def plan(found: Matrices, options: dict[str, int]) -> Plan | None:
     while 2 * rows * row <= most and 2 * rows * len(found.matrices) <= 8:
         rows *= 2
     for warps in (8, 16):
-        made = Plan(found, warps, rows, options.get("stages", 5), options.get("flight", 2))
+        made = Plan(found, warps, rows, options.get("stages", 6), options.get("flight", 2))
         held = made.turns * made.width * len(found.vectors)
         stages = min(made.stages, (ROOM - HEAD - made.results) // made.stage)
         if held <= HELD and stages >= 2 and len(found.sums) <= SUMS:

@@ -38,9 +38,9 @@ _REDUCING = (
 )
 
 _RINGS = (
-    Schedule("ring", (("flight", 2), ("stage", 32), ("stages", 5))),
-    Schedule("ring", (("flight", 6), ("stage", 16), ("stages", 10))),
-    Schedule("ring", (("flight", 5), ("stage", 32), ("stages", 5))),
+    Schedule("ring", (("flight", 2), ("stage", 32), ("stages", 6))),
+    Schedule("ring", (("flight", 4), ("stage", 16), ("stages", 12))),
+    Schedule("ring", (("flight", 3), ("stage", 32), ("stages", 6))),
 )
 
 
