@@ -123,11 +123,12 @@ class Bench:
 
     def _refuse(self, used: Sequence[Way], failure: Failure) -> None:
         self.refusals[failure.reason.value] += 1
-        where = ""
         if failure.step is not None and failure.step < len(used):
             culprit = used[failure.step]
             self.timings.failed[culprit.key] = failure
             where = f" in kernel {failure.step} ({culprit.schedule.template})"
+        else:
+            where = f" of {', '.join(sorted({w.schedule.template for w in used}))}"
         self.failures.append(f"{failure.reason.value}{where}: {failure.detail}")
 
     def known(self, one: Way) -> float | None:

@@ -1,0 +1,185 @@
+"""Decoding with Llama-3-8B's shapes and random weights on an NVIDIA GPU, from models/llama.lumi.
+
+Weights are made on the device.  A step at a late position is measured on cache states filled with random
+numbers.  The floor of a step is the bytes of the weights that it reads, and of the cache up to its position,
+over the bandwidth of a copy in the same run.  With --peers, PyTorch and Transformers run the same shapes
+in a process beside it.
+
+    python bench/llama_decode.py [--json FILE] [--dtype bf16|f32] [--search model] [--kernels] [--peers]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gpu import copy_bandwidth
+from kernel_times import kernel_times, launches_of, show
+
+from lumi import paths
+from lumi.backends.cuda.device import CudaDevice
+from lumi.backends.cuda.gpu import Gpu, open_gpu
+from lumi.compiler import Compilation, Options, compile_model
+from lumi.errors import Source
+from lumi.plan.plan import Plan, Role
+from lumi.runtime.session import Session
+from lumi.search.settings import Mode, Settings
+
+LENGTHS = (256, 8192)
+PEER_SECONDS = 240
+PEERS = Path(__file__).parent / "llama_peers.py"
+
+
+def compiled(mode: Mode, options: argparse.Namespace) -> Compilation:
+    """The model under one kind of search."""
+    path = paths.data("models") / "llama.lumi"
+    settings = Settings(mode=mode)
+    if options.seconds:
+        settings = replace(settings, seconds=options.seconds)
+    config = {"dtype": options.dtype, "layers": options.layers}
+    return compile_model(
+        Source(path.name, path.read_text()), Options(config=config, target="cuda", settings=settings)
+    )
+
+
+def read_bytes(plan: Plan, position: int) -> int:
+    """Bytes of weights and cache that a step at a position reads at least: one row of the embedding."""
+    total = 0
+    for buffer in plan.variants[0].buffers:
+        sizes = [int(z) for z in buffer.shape if isinstance(z, int)]
+        if buffer.role is Role.PARAM:
+            rows = sizes[1:] if "embed_tokens" in buffer.name else sizes
+            total += math.prod(rows) * buffer.dtype.size
+        elif buffer.role is Role.STATE:
+            total += sizes[1] * sizes[3] * position * buffer.dtype.size
+    return total
+
+
+def held_bytes(plan: Plan) -> dict[str, int]:
+    """Bytes of all weights, and of all states."""
+    found = {"weights": 0, "states": 0}
+    for buffer in plan.variants[0].buffers:
+        name = {Role.PARAM: "weights", Role.STATE: "states"}.get(buffer.role)
+        if name:
+            found[name] += math.prod(int(z) for z in buffer.shape if isinstance(z, int)) * buffer.dtype.size
+    return found
+
+
+def decode(gpu: Gpu, session: Session, length: int, steps: int) -> dict[str, float]:
+    """Seconds of a step whose token is number `length`, as the caller sees them and on the device."""
+    token = np.zeros((1, 1), np.int32)
+    walls = []
+    for step in range(steps + 4):
+        token[0, 0] = 1000 + step
+        start = time.perf_counter()
+        logits = session(tokens=token, past=length - 1 - step % 2)["logits"]
+        walls.append(time.perf_counter() - start)
+    assert np.isfinite(logits).all()
+    launches = launches_of(session, 0)
+    dims = [{"seq": 1, "past": length - 1 - k} for k in (0, 1)]
+    graph = statistics.median(gpu.seconds(lambda k=k: launches.start(dims[k % 2])) for k in range(40))
+    wall = statistics.median(walls[4:])
+    return {"wall": wall, "graph": graph, "host": wall - graph}
+
+
+def peers(options: argparse.Namespace) -> dict[str, Any]:
+    """What PyTorch and Transformers take, by a process of their own."""
+    command = [sys.executable, str(PEERS), "--dtype", options.dtype, "--layers", str(options.layers)]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=PEER_SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        return {"error": f"no end within {PEER_SECONDS} s", "told": str(error.stdout)[-400:]}
+    found: dict[str, Any] = {}
+    for line in told.stdout.splitlines():
+        if line.startswith("{"):
+            found |= json.loads(line)
+    if told.returncode:
+        found["error"] = told.stderr.strip().splitlines()[-1:]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--dtype", choices=["bf16", "f32"], default="bf16")
+    parser.add_argument("--layers", type=int, default=32)
+    parser.add_argument("--search", choices=[m.value for m in Mode], default="model")
+    parser.add_argument("--seconds", type=float, help="of measured search a region")
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--kernels", action="store_true", help="time each kernel alone")
+    parser.add_argument("--peers", action="store_true", help="also run PyTorch and Transformers")
+    options = parser.parse_args()
+    gpu = open_gpu()
+    before = gpu.used()
+    told: dict[str, Any] = {
+        "command": f"python {' '.join(sys.argv)}",
+        "gpu": gpu.name,
+        "driver": gpu.driver_version,
+    }
+    start = time.perf_counter()
+    CudaDevice().load(compiled(Mode.NONE, options).plan)
+    told["first_plan_s"] = time.perf_counter() - start
+    start = time.perf_counter()
+    work = compiled(Mode(options.search), options)
+    plan = work.plan
+    told |= {
+        "compile_s": time.perf_counter() - start,
+        "stages": {s.value: t for s, t in work.seconds.items()},
+    }
+    start = time.perf_counter()
+    session = Session(plan, init="random")
+    session.randomize_states(1)
+    session.device.wait()
+    told |= {"load_s": time.perf_counter() - start, "launches": [len(v.launches) for v in plan.variants]}
+    told["copy"] = copy_bandwidth(gpu)
+    print(
+        f"{gpu.name}, copy {told['copy'] / 1e12:.2f} TB/s; first plan {told['first_plan_s']:.1f} s, "
+        f"compiled in {told['compile_s']:.1f} s, loaded in {told['load_s']:.1f} s; "
+        f"launches {told['launches']}",
+        flush=True,
+    )
+    told["decode"] = {}
+    for length in LENGTHS:
+        found = decode(gpu, session, length, options.steps)
+        floor = read_bytes(plan, length) / told["copy"]
+        told["decode"][length] = {**found, "floor": floor, "bytes": read_bytes(plan, length)}
+        print(
+            f"kv {length}: graph {found['graph'] * 1e3:.3f} ms, floor {floor * 1e3:.3f} ms, "
+            f"{floor / found['graph']:.1%} of copy; a call {found['wall'] * 1e3:.3f} ms, of it host "
+            f"{found['host'] * 1e6:.0f} us",
+            flush=True,
+        )
+        if options.kernels:
+            rows = kernel_times(gpu, session, 0, {"seq": 1, "past": length - 1})
+            told["decode"][length]["kernels"] = rows
+            show(rows)
+    told["memory"] = {
+        **held_bytes(plan),
+        "taken": gpu.used() - before,
+        "arena": max(v.arena for v in plan.variants),
+    }
+    memory = told["memory"]
+    beyond = memory["taken"] - memory["weights"] - memory["states"]
+    print(
+        f"memory: {memory['taken'] / 1e9:.2f} GB taken = weights {memory['weights'] / 1e9:.2f} + states "
+        f"{memory['states'] / 1e9:.2f} + {beyond / 1e9:.2f} (arena {memory['arena'] / 1e9:.2f})",
+        flush=True,
+    )
+    if options.peers:
+        told["peers"] = peers(options)
+        print(json.dumps(told["peers"]), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
