@@ -253,3 +253,11 @@ def test_an_input_that_nothing_reads_is_an_input_all_the_same() -> None:
     assert [str(n.type) for n in graph.leaves(Input)] == ["f32 [2]", "bool [seq]"]
     assert list(graph.dims) == ["seq"]
     assert text.show(text.parse(Source("again", text.show(graph)))) == text.show(graph)
+
+
+@pytest.mark.parametrize("shift", [1, -1, 0])
+def test_a_dim_can_be_rolled(shift: int) -> None:
+    graph = graph_of(f"(defdim n :min 1 :max 8) (defmodel m [(x f32 [n])] (roll x {shift}))")
+    for size in (1, 2, 8):
+        x = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(evaluate(graph, {"x": x}, {"n": size})["out"], np.roll(x, shift))
