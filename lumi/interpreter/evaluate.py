@@ -189,6 +189,9 @@ class Interpreter:
             if error.span in (None, self.builder.span):
                 error.label = error.label or types_of(positional)
             raise error.at(self.place(form)) from None
+        except (ArithmeticError, ValueError, MemoryError) as error:  # of host integers without end
+            message = f"{callee.name} of numbers this large: {error}"
+            raise LumiError("number error", message, self.place(form), hint="use smaller ones") from None
 
     def _call_function(
         self, callee: Function, positional: Sequence[Value], keywords: Mapping[str, Value], form: Form | None

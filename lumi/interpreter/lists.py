@@ -17,6 +17,10 @@ def items(value: Value) -> tuple[Value, ...]:
     return found
 
 
+LONGEST = 1_000_000
+"""Integers of the longest range."""
+
+
 @builtin("range")
 def range_(interpreter: Interpreter, *bounds: Value) -> Value:
     """(range stop), (range start stop), (range start stop step): a list of integers."""
@@ -25,7 +29,10 @@ def range_(interpreter: Interpreter, *bounds: Value) -> Value:
     numbers = [integer(b) for b in bounds]
     if len(numbers) == 3 and numbers[2] == 0:
         raise LumiError("call error", "range has step 0")
-    return tuple(range(*numbers))
+    found = range(*numbers)
+    if len(found[: LONGEST + 1]) > LONGEST:
+        raise LumiError("call error", f"range is longer than {LONGEST} integers", hint="(iota n) is a tensor")
+    return tuple(found)
 
 
 @builtin("list")

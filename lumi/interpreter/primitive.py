@@ -39,7 +39,10 @@ _HOST_UNARY: dict[UnaryKind, tuple[Callable[[float], float], str]] = {
         lambda x: math.log2(x) if x > 0 else (-math.inf if x == 0 else math.nan),
         "The logarithm to base 2: -inf at 0, NaN below.",
     ),
-    UnaryKind.SIN: (math.sin, "The sine of radians."),
+    UnaryKind.SIN: (
+        lambda x: math.sin(x) if math.isfinite(x) else math.nan,
+        "The sine of radians; NaN of an infinity.",
+    ),
     UnaryKind.SQRT: (lambda x: math.sqrt(x) if x >= 0 else math.nan, "The square root; NaN below 0."),
     UnaryKind.RECIP: (lambda x: 1 / x if x else math.copysign(math.inf, x), "1 / x."),
     UnaryKind.FLOOR: (lambda x: float(math.floor(x)) if math.isfinite(x) else x, "The integer below."),
