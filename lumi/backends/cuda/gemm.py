@@ -162,9 +162,14 @@ def text(step: Step, name: str) -> str:
     assert found is not None
     batch = found.batch[0].size if found.batch else 1
     sizes = f"{batch} × [{found.rows.size} {found.inner.size}] · [{found.inner.size} {found.columns.size}]"
-    terms = [f"{found.alpha:g} · {found.a.buffer} · {found.b.buffer}"]
-    terms += [f"{found.beta:g} · {found.residual.buffer}"] if found.residual else []
+    terms = [f"{_factor(found.alpha)}{found.a.buffer} · {found.b.buffer}"]
+    terms += [f"{_factor(found.beta)}{found.residual.buffer}"] if found.residual else []
     terms += [found.bias.buffer] if found.bias else []
-    whole = f"{found.function.value}({' + '.join(terms)})"
+    plain = found.function is Function.IDENTITY
+    whole = " + ".join(terms) if plain else f"{found.function.value}({' + '.join(terms)})"
     kinds = f"{found.a.dtype} in {found.dtype} to {found.out.dtype}"
     return f"// {name}: {found.out.buffer} = {whole} by cublasLtMatmul, {sizes}, {kinds}\n"
+
+
+def _factor(value: float) -> str:
+    return "" if value == 1 else f"{value:g} · "

@@ -53,7 +53,7 @@ class Measurer:
         try:
             worker = self._started(layout.size)
             bench.fill(worker.memory, layout)
-            ran = _scheduled(graph.steps, worker.run({**job, "copies": 1, "seconds": 0.0})["algorithms"])
+            ran = scheduled(graph.steps, worker.run({**job, "copies": 1, "seconds": 0.0})["algorithms"])
             if isinstance(ran, Failure):
                 return ran
             wrong = bench.compare(worker.memory, layout)
@@ -93,7 +93,7 @@ def _refused(steps: Sequence[Step], arch: str) -> Failure | None:
     return None
 
 
-def _scheduled(steps: Sequence[Step], algorithms: Sequence[int | None]) -> tuple[Schedule, ...] | Failure:
+def scheduled(steps: Sequence[Step], algorithms: Sequence[int | None]) -> tuple[Schedule, ...] | Failure:
     """The schedules of steps with the algorithms that the library computed them by."""
     found = []
     for number, (step, name) in enumerate(zip(steps, algorithms, strict=True)):

@@ -13,10 +13,12 @@ from lumi import dim
 from lumi.backends.cpu import interpret
 from lumi.backends.cuda import gemm
 from lumi.backends.cuda.cublas import BIAS, RELU, Algorithm, Matmul, Matrix, Pointers
+from lumi.backends.cuda.measure import scheduled
 from lumi.dtype import BF16, F16, F32, F64, I8, I32
 from lumi.llir.arithmetic import from_memory, to_memory
 from lumi.llir.kernel import Kernel, Schedule, Step, accesses, buffers
 from lumi.llir.product import find
+from lumi.search.protocol import Failure, Reason
 from tests.llir.products import EPILOGUES, Spec, memory
 
 Array = np.ndarray
@@ -188,6 +190,15 @@ def test_product_without_an_algorithm_is_left_to_the_kernel() -> None:
         assert call.ready(library, {"m": 4}, library.addresses) is None  # type: ignore[arg-type]
 
 
+def test_candidate_without_an_algorithm_is_refused() -> None:
+    """Its kernel's own code would run, and be timed, in the library's name."""
+    steps = [Step(Spec(SIZES).kernel, Schedule("simt")), Step(Spec(SIZES).kernel, gemm.SCHEDULES[1])]
+    told = scheduled(steps, [None, None])
+    assert isinstance(told, Failure)
+    assert (told.reason, told.step) == (Reason.ILLEGAL, 1)
+    assert scheduled(steps, [None, 7]) == (Schedule("simt"), gemm.by(7))
+
+
 def test_call_depends_on_the_dims_of_its_sizes_alone() -> None:
     kernel = Spec({"m": dim.var("seq"), "n": 4, "k": 8}).kernel
     call = gemm.call(Step(kernel, gemm.SCHEDULES[0]))
@@ -209,5 +220,5 @@ def test_kernel_that_is_no_product_is_no_call() -> None:
 def test_text_says_what_is_computed() -> None:
     kernel = Spec(SIZES, dtype=BF16, stored=BF16, epilogue="bias and relu").kernel
     assert gemm.text(Step(kernel, gemm.SCHEDULES[0]), "k0") == (
-        "// k0: R = relu(1 · A · B + D) by cublasLtMatmul, 1 × [m 24] · [24 16], bf16 in f32 to bf16\n"
+        "// k0: R = relu(A · B + D) by cublasLtMatmul, 1 × [m 24] · [24 16], bf16 in f32 to bf16\n"
     )
