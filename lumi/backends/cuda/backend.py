@@ -3,44 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from lumi.backends.cuda import compile as nvrtc
+from lumi.backends.cuda import costs, gemm, price, schedule
 from lumi.backends.cuda import emit as code
-from lumi.backends.cuda import gemm, price, schedule
+from lumi.backends.cuda.costs import MACHINE
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.backends.cuda.measure import Measurer
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Statement, Step
 from lumi.llir.product import Product
-from lumi.search.model import Machine, estimate
 from lumi.search.protocol import Cost, Failure, Timing
-
-
-def machine(schedule: Schedule) -> Machine:
-    """What the analytic model knows of a schedule: several rows a team read their operand once."""
-    rows = dict(schedule.options).get("rows", 1)
-    return MACHINE if rows > 1 else replace(MACHINE, bandwidth=0.97 * MACHINE.bandwidth)
-
-
-MACHINE = Machine(
-    units=132,
-    bandwidth=4.2e12,
-    cache_bandwidth=8e12,
-    dot_rate=8e12,
-    element_rate=20e12,
-    launch=5e-6,
-    tile_memory=96 << 10,
-    cache=4 << 30,
-)
-"""What the analytic model knows of the GPU: an H200, in figures that do not depend on the moment.
-
-`dot_rate` is that of contractions on the CUDA cores as the templates write them.  `launch` holds more than
-a kernel's start: the one before runs out of blocks while this one has not filled the GPU.  What is read
-again is mostly read by the blocks at work, so that buffers far larger than the 50 MiB of the last cache
-count as lying in it.
-"""
 
 
 class CudaBackend:
@@ -81,7 +55,7 @@ class CudaBackend:
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one run."""
         if schedule.template != gemm.TEMPLATE:
-            return estimate(kernel, dims, machine(schedule))
+            return costs.cost(kernel, schedule, dims)
         rank = dict(schedule.options).get("rank", 0)
         return price.cost(self._product(kernel), rank, dims, MACHINE)
 
