@@ -78,12 +78,12 @@ def _add_search_options(group: argparse._ArgumentGroup) -> None:
         default="model",
         help="the first plan that works, the best by the model (default), or the fastest measured",
     )
-    add("--seed", type=_count, metavar="N", help="seed of the search (default 0)")
+    add("--seed", type=shared.count, metavar="N", help="seed of the search (default 0)")
     add("--search-time", type=_seconds, metavar="TIME", help="the longest time to measure a region: 60s, 2m")
-    add("--search-trials", type=_count, metavar="N", help="the most candidates to measure a region")
+    add("--search-trials", type=shared.count, metavar="N", help="the most candidates to measure a region")
     add(
         "--search-evaluations",
-        type=_count,
+        type=shared.count,
         metavar="N",
         help="the most candidates the model compares a region",
     )
@@ -157,12 +157,6 @@ def _settings(options: argparse.Namespace) -> Settings:
     }
     given = {name: value for name, value in chosen.items() if value is not None}
     return replace(Settings(mode=Mode(options.search)), **given)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no count")
-    return int(text)
 
 
 def _seconds(text: str) -> float:

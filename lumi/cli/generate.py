@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lumi.cli import options as shared
 from lumi.cli.output import Outcome, Output
 from lumi.errors import LumiError
 
@@ -53,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="N", help="seed of the draws (default 0)")
     add(
         "--logits",
-        type=int,
+        type=shared.count,
         default=0,
         metavar="K",
         help="also give the K best logits of the last prompt position",

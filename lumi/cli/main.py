@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import sys
 import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from lumi.cli.output import Outcome, Output
+from lumi.cli.output import Outcome, Output, drop_output
 from lumi.errors import LumiError
 
 COMMANDS = {
@@ -48,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
         return _INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (`lumi show … | head`): nothing is left to be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return 1
 
 

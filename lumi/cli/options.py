@@ -23,6 +23,13 @@ def pair(what: str) -> Callable[[str], tuple[str, str]]:
     return read
 
 
+def count(text: str) -> int:
+    """An argument type for numbers of things."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no count")
+    return int(text)
+
+
 def dims(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:
     """The `--dim NAME=INTEGER` options."""
     found = {}

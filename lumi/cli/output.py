@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ class Output:
     def say(self, text: str, end: str = "\n") -> None:
         """A result for people; silent when the result is JSON."""
         if not self.as_json:
-            print(text, end=end, flush=True)
+            _print(text, end)
 
     def note(self, text: str) -> None:
         """A remark that is no result."""
@@ -43,7 +44,7 @@ class Output:
     def finish(self, report: Report) -> None:
         """The result for programs."""
         if self.as_json:
-            print(json.dumps(_finite(report), ensure_ascii=False, allow_nan=False), flush=True)
+            _print(json.dumps(_finite(report), ensure_ascii=False, allow_nan=False))
 
     def fail(self, error: LumiError) -> None:
         """A mistake, in the form the caller reads."""
@@ -51,6 +52,22 @@ class Output:
             self.finish({"error": describe(error)})
         else:
             self.note(error.render())
+
+
+def drop_output() -> None:
+    """Let what is still to be flushed go nowhere, else Python complains when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _print(text: str, end: str = "\n") -> None:
+    """Print at once.  Raises `LumiError` where a disk is full, `BrokenPipeError` where nobody reads."""
+    try:
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_output()
+        raise LumiError("file error", f"standard output cannot be written: {error.strerror}") from None
 
 
 def describe(error: LumiError) -> dict[str, Any]:

@@ -72,6 +72,7 @@ WRONG = {
     "temperature": (["PLAN", "--prompt", "a", "--temperature", "-1"], 1, "sampling error: temperature is -1"),
     "top-p": (["PLAN", "--prompt", "a", "--top-p", "0"], 1, "sampling error: top-p is 0"),
     "max-tokens": (["PLAN", "--prompt", "a", "--max-tokens", "0"], 1, "sampling error: max-tokens is 0"),
+    "logits": (["PLAN", "--tokens", "1", "--logits", "-1"], 2, "argument --logits: '-1' is no count"),
     "tokenizer": (["PLAN", "--prompt", "a", "--tokenizer", "none.json"], 1, "tokenizer error: none.json"),
 }
 

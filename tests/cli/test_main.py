@@ -123,6 +123,22 @@ def test_a_reader_that_goes_away_is_no_error(model: Path) -> None:
     assert "Traceback" not in told.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_output_that_cannot_be_written_is_explained(model: Path, options: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(
+            [sys.executable, "-m", "lumi", "show", str(model), *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert told.returncode == 1
+    assert "Traceback" not in told.stderr and "Exception ignored" not in told.stderr
+    assert options or "file error: standard output cannot be written" in told.stderr
+
+
 def test_lumi_debug_shows_where_an_error_comes_from(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fmt, "execute", fails(LumiError("shape error", "x is wrong")))
     monkeypatch.setenv("LUMI_DEBUG", "1")
