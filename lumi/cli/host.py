@@ -69,7 +69,8 @@ def satisfies(found: str, wanted: str) -> bool:
 
 def _numbers(text: str) -> tuple[int, ...]:
     """The numbers of a version, without what follows them; 13.2 and 13.2.0 are one."""
-    numbers = [int(part) for part in re.match(r"[\d.]*", text)[0].split(".") if part]  # type: ignore[index]
+    match = re.match(r"[\d.]+", text)
+    numbers = [int(part) for part in match[0].split(".") if part] if match else []
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)

@@ -18,7 +18,7 @@ from lumi.hlir.builder import Builder
 from lumi.interpreter.blame import moved, traced, types_of
 from lumi.interpreter.pattern import destructure
 from lumi.interpreter.registry import DECLARATIONS, SPECIAL
-from lumi.interpreter.scope import MISSING, Scope, nearest
+from lumi.interpreter.scope import Missing, Scope, nearest
 from lumi.interpreter.store import Store
 from lumi.interpreter.value import (
     Builtin,
@@ -97,14 +97,12 @@ class Interpreter:
         return self.evaluate(form, scope)
 
     def _read(self, symbol: Symbol, scope: Scope) -> Value:
-        value = scope.find(symbol.name)
+        value: Value | Cell | Missing = scope.find(symbol.name)
         if isinstance(value, Cell):
             return value.node
-        if self.bind and isinstance(value, _SIZES):
-            return self._bound(value)
-        if value is MISSING:
+        if isinstance(value, Missing):
             raise self.unknown(symbol, scope)
-        return value  # type: ignore[no-any-return]
+        return self._bound(value) if self.bind and isinstance(value, _SIZES) else value
 
     def _bound(self, value: Value) -> Value:
         """A constant of a file with the bound dims filled in, also inside lists."""
@@ -184,7 +182,7 @@ class Interpreter:
         try:
             callee.signature.check(callee.name, len(positional), keywords)
             named = {k.replace("-", "_"): v for k, v in keywords.items()}
-            return callee.run(self, *positional, **named)  # type: ignore[no-any-return]
+            result: Value = callee.run(self, *positional, **named)
         except LumiError as error:
             if error.span in (None, self.builder.span):
                 error.label = error.label or types_of(positional)
@@ -192,6 +190,7 @@ class Interpreter:
         except (ArithmeticError, ValueError, MemoryError) as error:  # of host integers without end
             message = f"{callee.name} of numbers this large: {error}"
             raise LumiError("number error", message, self.place(form), hint="use smaller ones") from None
+        return result
 
     def _call_function(
         self, callee: Function, positional: Sequence[Value], keywords: Mapping[str, Value], form: Form | None

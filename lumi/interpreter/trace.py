@@ -107,10 +107,9 @@ def _configured(interpreter: Interpreter, function: Function, config: Mapping[st
     return scope
 
 
-def _setting(name: str, value: object, default: Value) -> Value:
+def _setting(name: str, given: object, default: Value) -> Value:
     """A setting as a value of its default's kind."""
-    if isinstance(value, list | tuple):
-        value = tuple(value)
+    value = _host_value(name, given)
     if isinstance(default, DType) and isinstance(value, str) and value in DTYPES:
         return DTYPES[value]
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
@@ -122,7 +121,19 @@ def _setting(name: str, value: object, default: Value) -> Value:
             f"{name} = {shown} is no {kind_of(default)}",
             hint=f"its default is {describe(default)}",
         )
-    return value  # type: ignore[return-value]
+    return value
+
+
+def _host_value(name: str, given: object) -> Value:
+    """What a caller or a JSON file gives, as the language has it."""
+    match given:
+        case None | bool() | int() | float() | str() | DType():
+            return given
+        case list() | tuple():
+            return tuple(_host_value(name, item) for item in given)
+        case _:
+            message = f"{name} is a {type(given).__name__}"
+            raise LumiError("config error", message, hint="settings are numbers, texts, lists and dtypes")
 
 
 def _inputs(interpreter: Interpreter, function: Function, scope: Scope) -> list[Node]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 
 from lumi.dim import Extent, Monomial, Quotient
 from lumi.dtype import I32, I64, DType, round_to_bf16, widen_bf16
 from lumi.field.term import Bin, Const, Gat, In, Pos, Red, Sel, Term, Un
-
-T = TypeVar("T", In, Gat, Const, Pos, Un, Bin, Sel, Red)
 
 EXACT = 2**53
 """Integers up to which every one is an f64, which is what a constant holds."""
@@ -26,10 +23,11 @@ class Maker:
     """
 
     _made: dict[tuple[object, ...], Term] = field(default_factory=dict)
+    _numbers: dict[str, Const] = field(default_factory=dict)
     _integers: set[int] = field(default_factory=set)
 
-    def _one(self, key: tuple[object, ...], term: T) -> T:
-        return self._made.setdefault((type(term), *key), term)  # type: ignore[return-value]
+    def _one(self, key: tuple[object, ...], term: Term) -> Term:
+        return self._made.setdefault((type(term), *key), term)
 
     # -- leaves
 
@@ -49,7 +47,7 @@ class Maker:
 
     def number(self, value: float) -> Const:
         """A number without a type."""
-        return self._one((repr(float(value)),), Const(float(value)))
+        return self._numbers.setdefault(repr(float(value)), Const(float(value)))
 
     def const(self, value: float | int | bool, dtype: DType) -> Term:
         """A constant of a dtype: halves are rounded; integers no f64 holds are put together from two."""

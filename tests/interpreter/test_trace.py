@@ -261,3 +261,10 @@ def test_a_dim_can_be_rolled(shift: int) -> None:
     for size in (1, 2, 8):
         x = np.arange(size, dtype=np.float32)
         np.testing.assert_array_equal(evaluate(graph, {"x": x}, {"n": size})["out"], np.roll(x, shift))
+
+
+def test_a_setting_is_a_value_of_the_language() -> None:
+    source = "(defmodel m [(x f32 [2]) :sizes [[1]]] (reshape x (nth sizes 0)))"
+    assert graph_of(source, config={"sizes": [[1, 2]]}).outputs["out"].shape == (1, 2)
+    with pytest.raises(LumiError, match="sizes is a dict"):
+        graph_of(source, config={"sizes": [{}]})
