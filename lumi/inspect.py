@@ -65,7 +65,7 @@ def _egraphs(work: Compilation) -> Iterator[str]:
 
     for key, (_, region) in work.distinct().items():
         egraph = work.egraphs[key]
-        yield f";;; {region.scope or 'region'}: {egraph.size} e-nodes\n{canonical(egraph)}"
+        yield f";;; {region.scope}: {egraph.size} e-nodes\n{canonical(egraph)}"
 
 
 def _kernels(work: Compilation) -> Iterator[str]:
@@ -73,4 +73,4 @@ def _kernels(work: Compilation) -> Iterator[str]:
 
     for key, (_, region) in work.distinct().items():
         for step in work.found[key].graph.steps:
-            yield f";;; {region.scope or 'region'}\n{text.show(step.kernel)}"
+            yield f";;; {region.scope}\n{text.show(step.kernel)}"

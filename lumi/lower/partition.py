@@ -1,7 +1,7 @@
 """Splits a graph into parts, one a region, by the scopes its nodes were made in.
 
-The scope directly under the model's names the part.  A scope that is left and entered again, or that
-would read and overwrite a state, makes several parts.
+The scope directly under the model's names the part; a part whose nodes share no scope has the name of the
+graph.  A scope that is left and entered again, or that would read and overwrite a state, makes several parts.
 
 Values can only be fused inside a region, so small neighbours are joined, but not at the price of sharing:
 equal parts share everything that is found later.  A kind of part that is worth sharing is only joined
@@ -38,8 +38,8 @@ class Draft:
     tasks: list[Task] = field(default_factory=list)
 
     def with_next(self, other: Draft) -> Draft:
-        """This draft and the next one as one, named by the scope they share if there is one."""
-        return Draft(_shared_scope([self.scope, other.scope]) or self.scope, self.tasks + other.tasks)
+        """This draft and the next one as one, in the scope that they share."""
+        return Draft(_shared_scope([self.scope, other.scope]), self.tasks + other.tasks)
 
 
 class Partition:
@@ -47,6 +47,7 @@ class Partition:
 
     def __init__(self, graph: Graph, found: Order) -> None:
         self._order = found
+        self._name = graph.name
         self._results = set(results(graph, found).outputs.values())
         self._results |= set(results(graph, found).updates.values())
         self._users: dict[Task, list[Task]] = defaultdict(list)
@@ -125,7 +126,7 @@ class Partition:
 
         nodes, names = collect(roots, memory)
         owned = frozenset(t.node.id for t in draft.tasks if not t.copy)
-        return Part(number, draft.scope, nodes, roots, names, owned)
+        return Part(number, draft.scope or self._name, nodes, roots, names, owned)
 
     def _rooted(self, task: Task, home: dict[Task, int]) -> Rooted | None:
         if task.copy:

@@ -96,7 +96,7 @@ def test_small_neighbours_are_joined() -> None:
     with b.scope("head"):
         x = b.linear(x, "w", 5)
     (region,) = run(b.result(x))
-    assert region.scope == "norm"
+    assert region.scope == "test"
     assert len(region.stores) == 1
 
 

@@ -1,4 +1,4 @@
-(region ""
+(region "test"
   (buffers "x" "w" "kc" "q" "%15")
   (axes [a (+ past seq)] [b 4] [c seq] [d 8])
   (accesses

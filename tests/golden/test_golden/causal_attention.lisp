@@ -1,4 +1,4 @@
-(region ""
+(region "test"
   (buffers "x" "g" "q" "k" "v" "%77")
   (axes [a seq] [b 8] [c seq] [d 16] [e 8])
   (accesses

@@ -1,4 +1,4 @@
-(region ""
+(region "test"
   (buffers "x" "w" "%12")
   (axes [a 2] [b 9] [c 9] [d 4] [e 3] [f 3] [g 3])
   (accesses

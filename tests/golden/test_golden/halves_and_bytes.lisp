@@ -1,4 +1,4 @@
-(region ""
+(region "test"
   (buffers "x" "y" "%6" "u" "%10" "z" "%12")
   (axes [a 3] [b 5] [c 5])
   (accesses

@@ -1,4 +1,4 @@
-(region ""
+(region "test"
   (buffers "x" "%1" "w" "%9" "%10")
   (axes [a 2] [b seq] [c 4] [d (* 2 seq)] [e 6] [f 2] [g seq])
   (accesses

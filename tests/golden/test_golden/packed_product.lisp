@@ -1,4 +1,4 @@
-(region ""
+(region "test"
   (buffers "x" "d" "sc" "qs" "dm" "%74")
   (axes [a 8] [b 2] [c 4] [d 2] [e 32])
   (accesses

@@ -1,4 +1,4 @@
-(region ""
+(region "test"
   (buffers "x" "%1" "i" "u" "%4")
   (axes [a 4] [b 6] [c 5] [d 6])
   (accesses
