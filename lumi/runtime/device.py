@@ -68,6 +68,9 @@ class Program(Protocol):
 class Executable(Protocol):
     """The kernels of a plan, ready to run on one device."""
 
+    def inputs(self, variant: int) -> Mapping[str, Memory]:
+        """Memory for the inputs of a variant that are to lie outside of the arena; one session has it."""
+
     def prepare(self, variant: int, places: Sequence[Place]) -> Program:
         """The launches of `plan.variants[variant]`; `places[i]` is where its buffer i lies.
 

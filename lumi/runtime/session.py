@@ -215,15 +215,16 @@ class Session:
         return ready
 
     def _place(self, number: int, variant: Variant, arena: Memory, lent: Mapping[str, Memory]) -> _Ready:
-        owned = {Role.PARAM: self._model.params, Role.STATE: self._states.memories, Role.INPUT: lent}
+        inputs = {**self._model.executable.inputs(number), **lent}
+        owned = {Role.PARAM: self._model.params, Role.STATE: self._states.memories, Role.INPUT: inputs}
         places = [
             Place(owned[b.role][b.name], 0) if b.name in owned.get(b.role, ()) else Place(arena, b.offset)
             for b in variant.buffers
         ]
         named = zip(variant.buffers, places, strict=True)
-        inputs = {b.name: place for b, place in named if b.role is Role.INPUT}
+        filled = {b.name: place for b, place in named if b.role is Role.INPUT}
         outputs = {name: places[n] for name, n in variant.outputs.items()}
-        return _Ready(self._model.executable.prepare(number, places), inputs, outputs)
+        return _Ready(self._model.executable.prepare(number, places), filled, outputs)
 
 
 _HOST = (dlpack.CPU, 0)

@@ -89,6 +89,9 @@ class NumpyExecutable:
     plan: Plan
     device: NumpyDevice
 
+    def inputs(self, variant: int) -> dict[str, Memory]:
+        return {}
+
     def prepare(self, variant: int, places: Sequence[Place]) -> NumpyProgram:
         self.device.prepared.append(variant)
         return NumpyProgram(self.plan, variant, places)

@@ -200,6 +200,10 @@ class NativeExecutable:
         self._functions = functions
         self._driver = driver
 
+    def inputs(self, variant: int) -> dict[str, Memory]:
+        """None: all inputs lie in the arena."""
+        return {}
+
     def prepare(self, variant: int, places: Sequence[Place]) -> Program:
         """The launches of a variant whose buffers lie at `places`."""
         where = [_host(p.memory).address + p.offset for p in places]
@@ -243,6 +247,10 @@ class NumpyExecutable:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+
+    def inputs(self, variant: int) -> dict[str, Memory]:
+        """None: all inputs lie in the arena."""
+        return {}
 
     def prepare(self, variant: int, places: Sequence[Place]) -> Program:
         """The launches of a variant whose buffers lie at `places`."""

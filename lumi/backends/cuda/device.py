@@ -11,7 +11,9 @@ import numpy as np
 from lumi.backends.cuda.fill import fill
 from lumi.backends.cuda.gpu import Gpu, open_gpu
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
+from lumi.backends.cuda.mail import LARGEST, Mail, Slot
 from lumi.llir.kernel import Step
+from lumi.plan.check import size_in_bytes
 from lumi.plan.plan import Plan, Role
 from lumi.runtime.device import Array, Memory, Place
 from lumi.runtime.dlpack import CUDA
@@ -128,10 +130,20 @@ class CudaExecutable:
         self._gpu, self._plan = gpu, plan
         self._kernels = load_kernels(gpu, [Step(k.kernel, k.schedule) for k in plan.kernels])
 
+    def inputs(self, variant: int) -> dict[str, Memory]:
+        """Memory for the small inputs of a variant, which one copy fills together with the dims."""
+        chosen = self._plan.variants[variant]
+        names = {self._kernels[launch.kernel].names for launch in chosen.launches}
+        sizes = {b.name: size_in_bytes(b, chosen.dims) for b in chosen.buffers if b.role is Role.INPUT}
+        small = {name: size for name, size in sizes.items() if size <= LARGEST}
+        mail = Mail(self._gpu, sum(map(len, names)), tuple(small.values()))
+        return dict(zip(small, mail.slots, strict=True))
+
     def prepare(self, variant: int, places: Sequence[Place]) -> CudaProgram:
         """The graph of a variant whose buffers lie at `places`."""
         chosen = self._plan.variants[variant]
-        where = [_own(p.memory).address + p.offset for p in places]
+        where = [p.memory.address + p.offset for p in places]
+        mails = [p.memory.mail for p in places if isinstance(p.memory, Slot)]
         largest = {name: r.high for name, r in chosen.dims.items()}
         entries = [
             Entry(
@@ -142,7 +154,7 @@ class CudaExecutable:
             )
             for launch in chosen.launches
         ]
-        return CudaProgram(Launches(self._gpu, entries), tuple(places))
+        return CudaProgram(Launches(self._gpu, entries, mails[0] if mails else None), tuple(places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +167,3 @@ class CudaProgram:
     def run(self, dims: Mapping[str, int]) -> None:
         """Put all launches on the stream, in order."""
         self.launches.start(dims)
-
-
-def _own(memory: Memory) -> CudaMemory:
-    assert isinstance(memory, CudaMemory), "the memory of another device"
-    return memory

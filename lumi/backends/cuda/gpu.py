@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from lumi.runtime.device import Array
 
 STAGING = 4 << 20
 """Bytes of pinned host memory through which small arrays pass."""
+
+Piece: TypeAlias = "tuple[int, Array]"
+"""An address on the GPU and the bytes that are to lie there, at most `STAGING`."""
 
 _HINT = "pip install 'lumi[cuda]'"
 
@@ -151,15 +154,17 @@ class Gpu:
 
     def write(self, address: int, raw: Array) -> None:
         """Copy bytes in, after everything on the stream; the array may change once this returns."""
-        size = raw.nbytes
         with self._lock, self._current():
-            if size > STAGING:
+            if raw.nbytes > STAGING:
                 self._wait()
-                _check(self._bindings.cuMemcpyHtoD(address, int(raw.ctypes.data), size))
-            elif size:
-                place = self._room(size)
-                self._staging[place : place + size] = raw
-                _check(self._bindings.cuMemcpyHtoDAsync(address, self._staged + place, size, self._queue))
+                _check(self._bindings.cuMemcpyHtoD(address, int(raw.ctypes.data), raw.nbytes))
+            elif raw.nbytes:
+                self._send(address, raw)
+
+    def _send(self, address: int, raw: Array) -> None:
+        place, size = self._room(raw.nbytes), raw.nbytes
+        self._staging[place : place + size] = raw
+        _check(self._bindings.cuMemcpyHtoDAsync(address, self._staged + place, size, self._queue))
 
     def _room(self, size: int) -> int:
         """A place in the staging memory that no copy under way reads."""
@@ -254,9 +259,11 @@ class Gpu:
                 cuda.cuGraphDestroy(graph)
         return Graph(self, executable)
 
-    def replay(self, executable: Any) -> None:
-        """Put a graph on the stream."""
+    def replay(self, executable: Any, pieces: Sequence[Piece] = ()) -> None:
+        """Copy some bytes in, then put a graph on the stream; the bytes may change once this returns."""
         with self._lock, self._current():
+            for address, raw in pieces:
+                self._send(address, raw)
             _check(self._bindings.cuGraphLaunch(executable, self._queue))
 
     def destroy(self, executable: Any) -> None:
@@ -321,9 +328,9 @@ class Graph:
         self._gpu, self._executable = gpu, executable
         weakref.finalize(self, gpu.destroy, executable)
 
-    def replay(self) -> None:
-        """Run it, after everything on the stream."""
-        self._gpu.replay(self._executable)
+    def replay(self, pieces: Sequence[Piece] = ()) -> None:
+        """Copy some bytes in, then run it, after everything on the stream."""
+        self._gpu.replay(self._executable, pieces)
 
 
 @functools.cache

@@ -10,13 +10,12 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from lumi.backends.cuda import gemm, ring
 from lumi.backends.cuda.compile import compile_cubins
 from lumi.backends.cuda.cublas import Library, open_library
 from lumi.backends.cuda.emit import Code, emit, source
 from lumi.backends.cuda.gpu import Function, Gpu, Graph
+from lumi.backends.cuda.mail import Mail
 from lumi.backends.cuda.schedule import DEFAULT
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step, dims
@@ -85,17 +84,17 @@ def _fitting(step: Step, gpu: Gpu) -> Step:
 class Launches:
     """Launches in order, as a graph; `run` gives the dims their values and runs them all.
 
-    `entries` are what it consists of.
+    `entries` are what it consists of.  The dims go by `mail`, which has room for those of all kernels.
     """
 
-    def __init__(self, gpu: Gpu, entries: Sequence[Entry]) -> None:
+    def __init__(self, gpu: Gpu, entries: Sequence[Entry], mail: Mail | None = None) -> None:
         self._gpu, self.entries = gpu, tuple(entries)
         self._places: dict[tuple[str, ...], int] = {}
         for entry in entries:
             if entry.kernel.names not in self._places:
                 self._places[entry.kernel.names] = sum(map(len, self._places))
-        self._values = np.zeros(max(sum(map(len, self._places)), 1), np.int64)
-        self._block = gpu.allocate(self._values.nbytes)
+        self._names = [name for names in self._places for name in names]
+        self._mail = mail or Mail(gpu, len(self._names))
         calls = [e.kernel.call for e in entries if e.kernel.call is not None]
         self._library: Library | None = open_library(gpu) if calls else None
         called = calls if self._library is not None else []
@@ -135,7 +134,7 @@ class Launches:
 
     def _launch(self, entry: Entry, early: bool) -> None:
         kernel, code = entry.kernel, entry.kernel.code
-        place = int(self._block) + 8 * self._places[kernel.names]
+        place = self._mail.address + 8 * self._places[kernel.names]
         values: list[tuple[int, type]] = [(a, ctypes.c_void_p) for a in (*entry.addresses, place)]
         if code.streams:
             values.append((entry.mask, ctypes.c_uint32))
@@ -145,11 +144,8 @@ class Launches:
 
     def start(self, values: Mapping[str, int]) -> None:
         """Put all launches on the stream."""
-        wanted = [values[name] for names in self._places for name in names]
-        if wanted and self._values.tolist() != wanted:
-            self._values[:] = wanted
-            self._gpu.write(int(self._block), self._values.view(np.uint8))
-        self._graph(values).replay()
+        self._mail.set_dims([values[name] for name in self._names])
+        self._graph(values).replay(self._mail.pieces())
 
     def run(self, values: Mapping[str, int]) -> None:
         """Run all launches in order, and wait."""

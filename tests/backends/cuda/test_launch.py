@@ -25,7 +25,7 @@ class Noted:
     def __init__(self, work: list[Any], replayed: list[list[Any]]) -> None:
         self.work, self.replayed = work, replayed
 
-    def replay(self) -> None:
+    def replay(self, pieces: Sequence[Any]) -> None:
         self.replayed.append(self.work)
 
 
@@ -39,9 +39,6 @@ class Gpu:
 
     def allocate(self, size: int) -> int:
         return 1 << 30
-
-    def write(self, address: int, raw: Any) -> None:
-        pass
 
     def wait(self) -> None:
         pass
