@@ -12,6 +12,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import warnings
@@ -185,7 +186,23 @@ def has_openmp(compiler: Compiler) -> bool:
 
 
 def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a compiler; one that takes too long ends with everything that it has started."""
+    process = None
     try:
-        return subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LumiError("compiler error", f"{words[0]} failed: {error}") from None
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        out, err = process.communicate(timeout=TIMEOUT)
+    except OSError as error:
+        raise LumiError("compiler error", f"{words[0]} cannot be run: {error}") from None
+    except subprocess.TimeoutExpired:
+        raise LumiError(
+            "compiler error",
+            f"{words[0]} did not finish a kernel in {TIMEOUT} s",
+            hint="try another compiler (CC=clang), or another plan (lumi compile --search none)",
+        ) from None
+    finally:
+        if process is not None and process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return subprocess.CompletedProcess(words, process.returncode, out, err)

@@ -9,7 +9,12 @@ from lumi.backends.cpu.scope import Opened, Writer
 from lumi.llir import spell
 
 UNROLLED = 4
-"""Turns of a loop that are all written out, so that positions become constants."""
+"""Turns of a loop that the C compiler is told to write out, so that positions become constants."""
+
+PRAGMA = f'_Pragma("GCC unroll {UNROLLED}") '
+
+LINES = 64
+"""Lines that may come of it: code that grows by more takes compilers minutes, and gains nothing."""
 
 
 def widths(axis: str, copies: int, lanes: bool) -> list[Opened]:
@@ -62,7 +67,14 @@ def _exact(w: Writer, axis: str, opened: Opened, span: Range, body: Callable[[],
             body()
         return
     header = f"for (int64_t {x} = {span.start}; {x} < {span.stop}; {x} += {opened.width}) "
-    if span.length is not None and span.length // opened.width <= UNROLLED:
-        header = f'_Pragma("GCC unroll {UNROLLED}") {header}'
-    with w.block(header, {axis: opened}):
+    with w.block(header, {axis: opened}) as inside:
         body()
+    turns = None if span.length is None else span.length // opened.width
+    if turns is not None and turns <= UNROLLED and _may_unroll(inside.lines, turns):
+        place = -len(inside.lines) - 2  # values may have been written before the loop meanwhile
+        w.here.lines[place] = PRAGMA + w.here.lines[place]
+
+
+def _may_unroll(body: Sequence[str], turns: int) -> bool:
+    """Whether a loop is short enough when its turns are written out, and its own loops are not yet."""
+    return turns * len(body) <= LINES and not any(PRAGMA in line for line in body)

@@ -56,6 +56,25 @@ def test_refused_source_is_an_error_in_its_place() -> None:
     assert "refused a kernel" in bad.message
 
 
+def test_compiler_that_does_not_end_is_stopped_with_all_it_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pid = tmp_path / "pid"
+    script = tmp_path / "endless"
+    script.write_text(
+        f'#!/bin/sh\nif [ "$1" = --version ]; then echo 1; exit; fi\nsleep 600 & echo $! >{pid}\nwait\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    monkeypatch.setattr(compiling, "TIMEOUT", 1)
+    monkeypatch.setattr(compiling, "has_openmp", lambda compiler: False)
+    with pytest.raises(LumiError, match="did not finish a kernel in 1 s") as caught:
+        compile_library(ANSWER)
+    assert "CC=clang" in caught.value.hint
+    status = Path(f"/proc/{pid.read_text().strip()}/status")
+    assert not status.exists() or "zombie" in status.read_text()
+
+
 def test_cc_that_cannot_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler --fast")
     with pytest.raises(LumiError, match="CC is 'no-such-compiler --fast'"):
