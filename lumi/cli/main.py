@@ -10,6 +10,7 @@ import argparse
 import importlib
 import os
 import traceback
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -36,7 +37,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line (without the program's name) and return its exit status."""
     output = Output("--json" in arguments)
     try:
-        return _run(arguments, output)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *place: output.note(f"warning: {message}")
+            return _run(arguments, output)
     except LumiError as error:
         if os.environ.get("LUMI_DEBUG"):
             traceback.print_exc()

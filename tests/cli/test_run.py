@@ -51,7 +51,7 @@ def test_arrays_are_printed_for_people(lumi: Lumi, plan: Path, weights: Path) ->
 
 
 def test_an_infinity_is_a_string_in_json(lumi: Lumi, plan: Path, weights: Path) -> None:
-    said = lumi("run", plan, "--input", "x=[[1e39, 0, 0, 0]]", "--weights", weights, "--json")
+    said = lumi("run", plan, "--input", "x=[[3e38, 3e38, 0, 0]]", "--weights", weights, "--json")
     assert said.json["outputs"]["total"]["values"] == "inf"
 
 
