@@ -168,6 +168,10 @@ def cast(interpreter: Interpreter, x: Value, to: Value) -> Value:
     if isinstance(x, int) and target.kind in ("int", "uint"):
         low, high = target.bounds
         return tensor(interpreter, (x - low) % (high - low + 1) + low, target)
+    if isinstance(x, float) and target.kind in ("int", "uint"):
+        low, high = target.bounds
+        inside = 0 if math.isnan(x) else min(max(x, low), high)
+        return tensor(interpreter, int(inside), target)
     return interpreter.builder.cast(tensor(interpreter, x), target)
 
 
