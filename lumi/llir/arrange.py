@@ -31,7 +31,10 @@ SOME = 64
 WORTH = 1.5
 """Instructions a value must save at each use before it is put into an array."""
 
-LARGEST = {True: 1 << 18, False: 1 << 14}
+WRITTEN_OUT = 4
+"""Turns of a loop that are written out, so that a compiler computes what they repeat only once."""
+
+LARGEST = {True: 1 << 18, False: 1 << 17}
 """Elements an array may have when its value is, or is not, a reduction."""
 
 
@@ -284,7 +287,10 @@ class _Uses:
         level, axes = self.found.levels[definition.var], axes_of(definition)
         outer = place.loops[: place.tiles]
         again = [n for k, n in enumerate(place.loops) if k >= level and n not in axes]
-        return math.prod(self.sizes.trips(n, outer) for n in again)
+        turns = [self.sizes.trips(n, outer) for n in again]
+        if isinstance(definition, Map) and not place.joined:
+            turns = [n for n in turns if n > WRITTEN_OUT]
+        return math.prod(turns)
 
     def _work(self, definition: Definition, place: _Place) -> float:
         """Instructions for one element, without what is computed further out."""

@@ -81,7 +81,7 @@ class _Pair:
             grid=self.axes(self.kernel.grid),
             resident=self.axes(self.kernel.resident),
             tiles={a: t for a, t in self.kernel.tiles.items() if a not in (self.outer, self.inner)},
-            body=_mapped(self.kernel.body, self.axes, self._certain),
+            body=mapped(self.kernel.body, self.axes, self._certain),
         )
 
     def axes(self, axes: Axes) -> Axes:
@@ -184,10 +184,10 @@ def _positions(term: Term) -> Iterator[str]:
                 yield from _positions(child)
 
 
-def _mapped(
+def mapped(
     body: tuple[Statement, ...], axes: Callable[[Axes], Axes], access: Callable[[Access], Access]
 ) -> tuple[Statement, ...]:
-    """The statements with every list of axes and every access changed."""
+    """Statements with every list of axes and every access changed."""
 
     def one(statement: Statement) -> Statement:
         match statement:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from lumi.egraph.graph import ENode
 from lumi.search.alias import Aliases
 from lumi.search.dag import Accumulator, Dag, Domain, Final, Previous, Running
+from lumi.search.order import MemoryOrder
 from lumi.search.space import Genome, Space
 
 UNITS = {"sum": 1.0, "max": 0.0, "mul": 1.0}
@@ -25,8 +26,8 @@ class Draft:
     is directly part of.
     """
 
-    def __init__(self, space: Space, dag: Dag, aliases: Aliases, genome: Genome) -> None:
-        self.space, self.dag, self.aliases, self.genome = space, dag, aliases, genome
+    def __init__(self, space: Space, dag: Dag, aliases: Aliases, orders: MemoryOrder, genome: Genome) -> None:
+        self.space, self.dag, self.aliases, self.orders, self.genome = space, dag, aliases, orders, genome
         self.bodies: dict[int, int] = {}
         self.uses: dict[int, int] = {}
         self.owners: dict[int, tuple[int, tuple[str, ...]]] = {}
@@ -43,8 +44,8 @@ class Draft:
         starts = [*changed, *(u for c in toggled for u in self.users.get(c, ()))]
         touched = self._above(starts)
         if self.aliased and (touched | set(toggled)) & self.aliased:
-            return Draft(self.space, self.dag, self.aliases, genome).build()
-        made = Draft(self.space, self.dag, self.aliases, genome)
+            return Draft(self.space, self.dag, self.aliases, self.orders, genome).build()
+        made = Draft(self.space, self.dag, self.aliases, self.orders, genome)
         made.bodies = {c: v for c, v in self.bodies.items() if c not in touched}
         made.uses = {c: v for c, v in self.uses.items() if c not in touched and c not in toggled}
         made.owners = {k: o for k, o in self.owners.items() if o[0] not in touched and o[0] not in toggled}
@@ -52,7 +53,7 @@ class Draft:
         for number in touched:
             is_read = number in genome.cuts and not touched.issuperset(self.users.get(number, ()))
             if is_read and made.use(number) != self.uses[number]:
-                return Draft(self.space, self.dag, self.aliases, genome).build()
+                return Draft(self.space, self.dag, self.aliases, self.orders, genome).build()
         return made
 
     def _above(self, starts: Iterable[int]) -> set[int]:
@@ -103,7 +104,7 @@ class Draft:
     def _stored(self, number: int, body: int) -> int:
         """A read of a stored class: of its own buffer, or of one that holds the same under other axes."""
         dag, space = self.dag, self.space
-        names = space.names(dag.free[body])
+        names = self.orders.of(body)
         dtype = space.dtype(number)
         if number in space.outputs:
             return dag.stored(number, names, dag.free[body], dtype)
@@ -113,7 +114,7 @@ class Draft:
             return dag.stored(number, names, dag.free[body], dtype)
         self.aliased |= {number, owner[0]}
         renamed = dict(zip(owner[1], order, strict=True))
-        own = space.names(dag.free[self.bodies[owner[0]]])
+        own = self.orders.of(self.bodies[owner[0]])
         return dag.stored(owner[0], tuple(renamed[a] for a in own), dag.free[body], dtype)
 
     def body(self, number: int) -> int:

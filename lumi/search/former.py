@@ -29,6 +29,7 @@ from lumi.search.dag import Dag, bits
 from lumi.search.draft import InfeasibleError
 from lumi.search.guard import guards
 from lumi.search.layout import Layout
+from lumi.search.order import MemoryOrder
 from lumi.search.passes import Passes
 from lumi.search.scope import Scope, Scopes
 from lumi.search.space import Space
@@ -46,10 +47,16 @@ class Former:
     """
 
     def __init__(
-        self, space: Space, dag: Dag, outs: Sequence[tuple[int, int]], layout: Layout, resident: int
+        self,
+        space: Space,
+        dag: Dag,
+        orders: MemoryOrder,
+        outs: Sequence[tuple[int, int]],
+        layout: Layout,
+        resident: int,
     ) -> None:
         self.space, self.dag, self.axes, self.outs = space, dag, space.region.axes, tuple(outs)
-        self.layout, self.resident = layout, resident
+        self.orders, self.layout, self.resident = orders, layout, resident
         self.scopes = Scopes(Scope(0, tuple(v for _, v in outs)), layout.grid | resident)
         self.passes = Passes(dag)
         self.busy: set[int] = set()
@@ -82,7 +89,7 @@ class Former:
     def _store(self, number: int, value: int) -> None:
         operand = self.value(value, self.space.dtype(number))
         free = self.dag.free[value]
-        temporary = self._temporary(number, self.space.names(free))
+        temporary = self._temporary(number, self.orders.of(value))
         for access in self.space.outputs.get(number, (temporary,)):
             axes = self.space.names(free | self.space.region.axes.mask(access.axes()))
             self.scopes.innermost.statements.append(Store(access, operand, axes))

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from lumi import dim
 from lumi.llir.coalesce import Coalesced, coalesce
 from lumi.llir.kernel import Kernel, Schedule
+from lumi.llir.order import agree, as_stored, laid
 from lumi.search.alias import Aliases
 from lumi.search.dag import AXES, Dag
 from lumi.search.draft import Draft, InfeasibleError
 from lumi.search.former import Former
 from lumi.search.layout import Layout
+from lumi.search.order import MemoryOrder
 from lumi.search.settings import Settings
 from lumi.search.space import Genome, Space
 
@@ -64,6 +66,7 @@ class Planner:
         hint: Mapping[str, int] = {n: max(h[n] for h in settings.hints) for n in settings.hints[0]}
         self.sizes = {a.name: max(dim.value(a.extent, hint), 1) for a in axes}
         self.most = {a.name: dim.value(a.extent, largest) for a in axes}
+        self.orders = MemoryOrder(space, self.dag, self.sizes)
         self.room = min(settings.memory, settings.growth * self._largest_buffer(largest))
         self._layouts: dict[Outs, Layout] = {}
         self._wholes: dict[tuple[Outs, int], Coalesced | None] = {}
@@ -78,7 +81,7 @@ class Planner:
 
     def draft(self, genome: Genome) -> Draft:
         """The values of a genome.  Raises `InfeasibleError`."""
-        return Draft(self.space, self.dag, self.aliases, genome).build()
+        return Draft(self.space, self.dag, self.aliases, self.orders, genome).build()
 
     def assemble(self, draft: Draft) -> Assembly:
         """The plan of a draft.  Raises `InfeasibleError` when there is none."""
@@ -203,9 +206,9 @@ class Planner:
             grid=names(layout.grid),
             resident=names(resident),
             tiles={},
-            body=Former(self.space, self.dag, outs, layout, resident).body(),
+            body=Former(self.space, self.dag, self.orders, outs, layout, resident).body(),
         )
-        found = coalesce(kernel)
+        found = coalesce(as_stored(kernel))
         for name, members in found.members.items():
             self._members[name] = members
             self.sizes[name] = math.prod(self.sizes[a] for a in members)
@@ -269,12 +272,26 @@ class _Groups:
         return grew
 
     def _joined(self, one: Piece, other: Piece) -> Piece | None:
-        """The kernel that computes the values of both, if it is faster than the two."""
+        """The kernel that computes the values of both, if it is faster than the two.
+
+        Results that lie in different orders are not written by one kernel: it could run along one only.
+        """
+        if not all(agree(a, b) for a in self._orders(one) for b in self._orders(other)):
+            return None
         try:
             joined = self.planner.piece(tuple(sorted(one.outs + other.outs)))
         except InfeasibleError:
             return None
         return joined if joined.seconds < one.seconds + other.seconds else None
+
+    def _orders(self, piece: Piece) -> Iterator[tuple[str, ...]]:
+        """The axes of each result of a kernel, as they lie in memory."""
+        space, orders = self.planner.space, self.planner.orders
+        for number, value in piece.outs:
+            axes = orders.of(value)
+            for access in space.outputs.get(number, ()):
+                axes = laid(access, axes) or axes
+            yield axes
 
     def _join(self, group: _Group, other: _Group, joined: Piece) -> None:
         """Make `other` part of `group`; whoever waited for either now waits for what both need."""
