@@ -219,6 +219,7 @@ EXACT: dict[str, Seed] = {
     "bounds-const": all_rules(bin_("div", BYTE, 16.0)),
     "bounds-cast": all_rules(bin_("div", BYTE, 16.0)),
     "bounds-add": all_rules(bin_("div", add(BYTE, 3.0), 4.0)),
+    "bounds-sub": all_rules(bin_("div", sub(const(255.0), BYTE), 4.0)),
     "bounds-mul": all_rules(bin_("div", mul(BYTE, 3.0), 4.0)),
     "bounds-div": all_rules(bin_("rem", bin_("div", BYTE, 3.0), 2.0)),
     "bounds-rem": all_rules(bin_("div", bin_("rem", BYTE, 9.0), 2.0)),
@@ -232,6 +233,7 @@ EXACT: dict[str, Seed] = {
     "mod-to-mask": Seed(bin_("mod", INT, 16.0), IJ),
     "div-to-shift-by-term": Seed(bin_("div", BYTE, POWER), IJ),
     "rem-to-mask-by-term": Seed(bin_("rem", BYTE, POWER), IJ),
+    "scaled-bits": all_rules(mul(bin_("rem", bin_("div", BYTE, POWER), 2.0), 16.0)),
 }
 
 OTHER: dict[str, Seed] = {

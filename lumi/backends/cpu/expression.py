@@ -8,6 +8,7 @@ from lumi.backends.clike.roots import operand_type
 from lumi.backends.clike.scope import Copy
 from lumi.backends.cpu import ctype, operators
 from lumi.backends.cpu.ctype import LANES, register
+from lumi.backends.cpu.loops import UNROLLED
 from lumi.backends.cpu.scope import Form, Value, Writer
 from lumi.dtype import BOOL, DTYPES, I32, DType
 from lumi.field.access import Access
@@ -136,15 +137,22 @@ class Expressions:
         return Value(definition.dtype, form, axes, texts)
 
     def _fetch_ahead(self, definition: Load, pointer: str) -> None:
-        """Ask for what a load of neighbours will need later, once a cache line, if it is read only once."""
+        """Ask for what a load of neighbours will need later, once a cache line, if it is read only once.
+
+        Loops that are written out may read it again: they have it in registers.
+        """
         w, lane, size = self.w, self.w.lane(), definition.access.dtype.size
-        opened = {axis for scope in w.scopes for axis in scope.opened}
-        if not w.blocking.ahead or lane is None or not opened <= set(definition.axes):
+        again = [a for scope in w.scopes for a in scope.opened if a not in definition.axes]
+        if not w.blocking.ahead or lane is None or not all(self._is_written_out(a) for a in again):
             return
-        place = w.coordinate(lane, {})[0]
-        w.line(
-            f"if ({place} % {LINE // size} == 0) __builtin_prefetch({pointer} + {w.blocking.ahead // size});"
-        )
+        tests = [f"{w.coordinate(lane, {})[0]} % {LINE // size} == 0"]
+        tests += [f"{w.coordinate(a, {})[0]} == 0" for a in again]
+        ahead = w.blocking.ahead // size
+        w.line(f"if ({' && '.join(tests)}) __builtin_prefetch({pointer} + {ahead});")
+
+    def _is_written_out(self, axis: str) -> bool:
+        length = self.w.ranges[axis].length
+        return length is not None and length <= UNROLLED
 
     def _element(self, definition: Load, data: dict[int, Value], copy: Copy, lane: int) -> str:
         access = definition.access

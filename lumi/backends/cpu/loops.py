@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from lumi.backends.clike.scope import Range
@@ -11,10 +12,11 @@ from lumi.llir import spell
 UNROLLED = 4
 """Turns of a loop that the C compiler is told to write out, so that positions become constants."""
 
-PRAGMA = f'_Pragma("GCC unroll {UNROLLED}") '
+LINES = 768
+"""Lines that may come of it, inner loops written out too: code that grows by more takes compilers minutes,
+and gains nothing."""
 
-LINES = 64
-"""Lines that may come of it: code that grows by more takes compilers minutes, and gains nothing."""
+WRITTEN_OUT = re.compile(r'( *)_Pragma\("GCC unroll (\d)"\)')
 
 
 def widths(axis: str, copies: int, lanes: bool) -> list[Opened]:
@@ -72,9 +74,18 @@ def _exact(w: Writer, axis: str, opened: Opened, span: Range, body: Callable[[],
     turns = None if span.length is None else span.length // opened.width
     if turns is not None and turns <= UNROLLED and _may_unroll(inside.lines, turns):
         place = -len(inside.lines) - 2  # values may have been written before the loop meanwhile
-        w.here.lines[place] = PRAGMA + w.here.lines[place]
+        w.here.lines[place] = f'_Pragma("GCC unroll {turns}") {w.here.lines[place]}'
 
 
 def _may_unroll(body: Sequence[str], turns: int) -> bool:
-    """Whether a loop is short enough when its turns are written out, and its own loops are not yet."""
-    return turns * len(body) <= LINES and not any(PRAGMA in line for line in body)
+    """Whether a loop is short enough when its turns, and those of its own loops, are written out."""
+    total, around = 0, [(-1, turns)]
+    for line in body:
+        indent = len(line) - len(line.lstrip())
+        while indent <= around[-1][0]:
+            around.pop()
+        found = WRITTEN_OUT.match(line)
+        if found:
+            around.append((indent, around[-1][1] * int(found[2])))
+        total += around[-1][1]
+    return total <= LINES

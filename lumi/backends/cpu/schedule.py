@@ -25,6 +25,7 @@ STREAM = (
     Schedule("stream", (("ahead", 8192), ("unroll", 2))),
     Schedule("stream", (("rows", 4),)),
     Schedule("stream", (("ahead", 8192),)),
+    Schedule("stream", (("ahead", 8192), ("unroll", 4))),
     Schedule("stream", (("rows", 2), ("unroll", 2))),
 )
 """One row after the other keeps up with memory; several rows at once are for weights in the cache."""

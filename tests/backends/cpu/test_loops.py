@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lumi.backends.cpu.loops import LINES, PRAGMA, _may_unroll
+from lumi.backends.cpu.loops import LINES, _may_unroll
+
+INNER = ['_Pragma("GCC unroll 4") for (;;) {', *["  a += x[i];"] * (LINES // 16), "}", "b += a;"]
 
 
 @pytest.mark.parametrize(
@@ -13,9 +15,18 @@ from lumi.backends.cpu.loops import LINES, PRAGMA, _may_unroll
         (["a += x[i];"], 4, True),
         (["a += x[i];"] * (LINES // 4), 4, True),
         (["a += x[i];"] * (LINES // 4 + 1), 4, False),
-        ([f"{PRAGMA}for (;;) {{", "  a += x[i];", "}"], 2, False),
+        (INNER, 2, True),
+        (INNER, 4, False),
+        (["b += a;"] * (LINES // 16) + INNER[:1] + INNER[-2:], 4, True),
     ],
-    ids=["short", "as long as may be", "too long", "around another that is"],
+    ids=[
+        "short",
+        "as long as may be",
+        "too long",
+        "around a loop",
+        "around too long a loop",
+        "beside a loop",
+    ],
 )
-def test_only_short_inner_loops_are_written_out(body: list[str], turns: int, may: bool) -> None:
+def test_only_short_loops_are_written_out(body: list[str], turns: int, may: bool) -> None:
     assert _may_unroll(body, turns) is may

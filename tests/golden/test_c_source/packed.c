@@ -14,7 +14,7 @@ void packed(void *const *buffers, const int64_t *dims) {
       f32x8 a26 = splat_f32(0.0f);
       f32x8 a27 = splat_f32(0.0f);
       f32x8 a28 = splat_f32(0.0f);
-      for (int64_t x_b = 0; x_b < 3; x_b += 1) {
+      _Pragma("GCC unroll 3") for (int64_t x_b = 0; x_b < 3; x_b += 1) {
         f32x8 a13 = splat_f32(0.0f);
         f32x8 a14 = splat_f32(0.0f);
         f32x8 a15 = splat_f32(0.0f);
