@@ -17,13 +17,6 @@ Below, w is a weight, j its place in the block, bytes are little endian and `x[a
   bits of q are a nibble of ql[64 h + 32 (p mod 2) + j mod 32], the low one for p < 2, and bits 4 and 5
   are qh[32 h + j mod 32][2p : 2p + 2].
 
-A *wide* format holds the same numbers with every quant, factor and minimum in a byte of its own: more bytes
-(8.5 bits a weight), but a kernel that has them in its cache unpacks nothing.  q4_0 and q5_0 widen to
-q8_0, q4_k and q5_k to q5_k_wide, q6_k to q6_k_wide; weights are equal bit for bit.
-
-- q5_k_wide: w = d scales[j / 32] qs[j] - dmin mins[j / 32].
-- q6_k_wide: w = d scales[j / 16] qs[j].
-
 The six-bit S and M of a q4_k or q5_k sub-block s lie in scales[12]: for s < 4, S = scales[s][0:6] and
 M = scales[s + 4][0:6]; otherwise S = scales[s + 4][0:4] + 16 scales[s - 4][6:8] and
 M = scales[s + 4][4:8] + 16 scales[s][6:8].
@@ -95,26 +88,6 @@ BLOCKS: dict[str, BlockFormat] = {
             ("qs", U8, (128,)),
         ),
         _format("q6_k", 256, ("ql", U8, (128,)), ("qh", U8, (64,)), ("scales", I8, (16,)), ("d", F16, ())),
-        _format(
-            "q5_k_wide",
-            256,
-            ("d", F16, ()),
-            ("dmin", F16, ()),
-            ("scales", U8, (8,)),
-            ("mins", U8, (8,)),
-            ("qs", U8, (8, 32)),
-        ),
-        _format("q6_k_wide", 256, ("d", F16, ()), ("scales", I8, (16,)), ("qs", I8, (16, 16))),
     )
 }
 """Every block format, by name."""
-
-WIDE: dict[str, BlockFormat] = {
-    "q4_0": BLOCKS["q8_0"],
-    "q5_0": BLOCKS["q8_0"],
-    "q8_0": BLOCKS["q8_0"],
-    "q4_k": BLOCKS["q5_k_wide"],
-    "q5_k": BLOCKS["q5_k_wide"],
-    "q6_k": BLOCKS["q6_k_wide"],
-}
-"""The wide format of every format that files hold."""

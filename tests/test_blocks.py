@@ -5,21 +5,13 @@ from __future__ import annotations
 import gguf
 import pytest
 
-from lumi.blocks import BLOCKS, WIDE, BlockFormat
+from lumi.blocks import BLOCKS, BlockFormat
 
 
-@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("name", BLOCKS)
 def test_sizes_equal_ggml(name: str) -> None:
     kind = gguf.GGMLQuantizationType[name.upper()]
     assert (BLOCKS[name].elements, BLOCKS[name].bytes) == gguf.GGML_QUANT_SIZES[kind]
-
-
-@pytest.mark.parametrize("name", WIDE)
-def test_wide_formats_hold_one_byte_a_weight(name: str) -> None:
-    wide = WIDE[name]
-    quants = next(p for p in wide.planes if p.name == "qs")
-    assert wide.elements == BLOCKS[name].elements == quants.bytes
-    assert wide.bytes < 1.1 * wide.elements
 
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS.keys())

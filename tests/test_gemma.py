@@ -86,12 +86,11 @@ def test_configuration_is_that_of_the_model(weights: Weights) -> None:
 
 def test_tensors_have_checkpoint_keys(weights: Weights) -> None:
     assert all(tensor.name.startswith("model.") for tensor in weights.tensors.values())
-    assert set(weights.packings(wide=False).values()) == {"q4_k", "q5_0", "q6_k", "q8_0"}
-    assert set(weights.packings().values()) == {"q8_0", "q5_k_wide", "q6_k_wide"}
+    assert set(weights.packings().values()) == {"q4_k", "q5_0", "q6_k", "q8_0"}
 
 
 def test_dequantised_layer_equals_the_gguf_package(weights: Weights) -> None:
-    for key, kind in weights.packings(wide=False).items():
+    for key, kind in weights.packings().items():
         if key.startswith("model.layers.17."):
             tensor = weights.tensors[key]
             raw = tensor.data.reshape(tensor.shape[0], -1)

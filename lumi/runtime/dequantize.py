@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lumi.blocks import WIDE, BlockFormat, Plane
+from lumi.blocks import BlockFormat, Plane
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Planes: TypeAlias = "Mapping[str, Array]"
 Widen: TypeAlias = "Callable[[Planes], Array]"
-"""Makes one plane of the wide format from the fields [blocks *field] of blocks."""
+"""Makes integers of a byte each, or takes scales, from the fields [blocks *field] of blocks."""
 
 _RUN = 1 << 18
 """Weights converted at a time: f32 and integer copies of a run fill about 3 MB."""
@@ -34,24 +34,13 @@ def split_plane(raw: Array, block: BlockFormat, plane: Plane, shape: tuple[int, 
     return field.view(plane.dtype.storage).reshape(*lead, *plane.shape)
 
 
-def wide_plane(raw: Array, block: BlockFormat, name: str, shape: tuple[int, ...]) -> Array:
-    """The plane [*rows, blocks, *field] of the block's wide format, from a tensor's u8 bytes."""
-    wide = WIDE[block.name]
-    plane = next(p for p in wide.planes if p.name == name)
-    blocks = raw.reshape(-1, block.bytes)
-    found = np.empty((len(blocks), *plane.shape), plane.dtype.storage)
-    for run, fields in _runs(blocks, block):
-        found[run] = _WIDEN[block.name][name](fields).reshape(-1, *plane.shape)
-    return found.reshape(*shape[:-1], shape[-1] // block.elements, *plane.shape)
-
-
 def dequantize(raw: Array, block: BlockFormat, shape: tuple[int, ...]) -> Array:
     """f32[*shape] of a tensor's u8 bytes."""
     weights = np.empty(shape, np.float32)
     flat = weights.reshape(-1, block.elements)
     for run, fields in _runs(raw.reshape(-1, block.bytes), block):
         wide = {name: widen(fields) for name, widen in _WIDEN[block.name].items()}
-        _WEIGHTS[WIDE[block.name].name](wide, flat[run])
+        _WEIGHTS[block.name](wide, flat[run])
     return weights
 
 
@@ -64,7 +53,7 @@ def _runs(blocks: Array, block: BlockFormat) -> Iterator[tuple[slice, Planes]]:
         yield run, {p.name: split_plane(blocks[run], block, p, shape) for p in block.planes}
 
 
-# -- fields to the planes of the wide format
+# -- fields to quants, factors and minima of one byte each
 
 
 def _nibbles(packed: Array) -> Array:
@@ -132,7 +121,7 @@ _WIDEN: dict[str, dict[str, Widen]] = {
 }
 
 
-# -- weights of the planes of a wide format
+# -- weights of quants, factors and minima
 
 
 def _linear(planes: Planes, out: Array) -> None:
@@ -156,7 +145,10 @@ def _scaled(planes: Planes, out: Array) -> None:
 
 
 _WEIGHTS: dict[str, Callable[[Planes, Array], None]] = {
+    "q4_0": _linear,
+    "q5_0": _linear,
     "q8_0": _linear,
-    "q5_k_wide": _affine,
-    "q6_k_wide": _scaled,
+    "q4_k": _affine,
+    "q5_k": _affine,
+    "q6_k": _scaled,
 }

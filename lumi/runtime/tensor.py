@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lumi.blocks import WIDE, BlockFormat
+from lumi.blocks import BlockFormat
 from lumi.dtype import BF16, DType, round_to_bf16, widen_bf16
-from lumi.runtime.dequantize import dequantize, split_plane, wide_plane
+from lumi.runtime.dequantize import dequantize, split_plane
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 """A host array; bf16 elements are held as uint16."""
@@ -68,20 +68,11 @@ class Tensor:
             values = widen_bf16(values) if self.stored is BF16 else values
         return round_to_bf16(values) if dtype is BF16 else np.ascontiguousarray(values, dtype.storage)
 
-    def plane(self, block: BlockFormat, name: str) -> Array:
-        """The plane [*rows, blocks, *field] of packed weights in `block`, C-contiguous.
-
-        `block` is the format they are stored in, or its wide format.
-        """
+    def plane(self, name: str) -> Array:
+        """The plane [*rows, blocks, *field] of packed weights, C-contiguous."""
         assert isinstance(self.stored, BlockFormat)
-        if block == self.stored:
-            plane = next(p for p in block.planes if p.name == name)
-            return np.ascontiguousarray(self._rows(split_plane(self.data, block, plane, self.shape)))
-        return np.ascontiguousarray(self._rows(wide_plane(self.data, self.stored, name, self.shape)))
-
-    def packs_as(self, block: BlockFormat) -> bool:
-        """Whether `plane` can give the planes of a format."""
-        return isinstance(self.stored, BlockFormat) and block in (self.stored, WIDE[self.stored.name])
+        plane = next(p for p in self.stored.planes if p.name == name)
+        return np.ascontiguousarray(self._rows(split_plane(self.data, self.stored, plane, self.shape)))
 
     def _rows(self, values: Array) -> Array:
         return values if self.order is None else values[self.order]

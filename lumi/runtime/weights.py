@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lumi.blocks import WIDE, BlockFormat
+from lumi.blocks import BLOCKS, BlockFormat
 from lumi.dtype import DTYPES, DType
 from lumi.errors import LumiError
 from lumi.runtime.config import gguf_config, hf_config
@@ -55,32 +55,28 @@ class Weights:
         if shape is not None and tensor.shape != tuple(shape):
             raise self._misshapen(tensor, tuple(shape))
         if isinstance(tensor.stored, str):
-            hint = f"convert the checkpoint to one of {', '.join((*DTYPES, *WIDE))}"
+            hint = f"convert the checkpoint to one of {', '.join((*DTYPES, *BLOCKS))}"
             raise self._error(f"{key} has the type {tensor.stored}, which Lumi cannot read", hint)
         if not tensor.converts_to(dtype):
             raise self._error(f"{tensor} does not convert to {dtype}", "declare the param as it is stored")
         return tensor.array(dtype)
 
     def plane(self, key: str, block: BlockFormat, name: str, shape: Sequence[int] | None = None) -> Array:
-        """The plane [*rows, blocks, *field] of a packed tensor; `shape` as the caller takes it to be.
-
-        `block` is the format that the tensor is stored in, or its wide format.
-        """
+        """The plane [*rows, blocks, *field] of a tensor packed as `block`; `shape` as the caller sees it."""
         tensor = self.type_of(key)
-        if not tensor.packs_as(block):
+        if tensor.stored != block:
             hint = "compile the model again with these weights"
             raise self._error(f"{tensor} is not packed as {block.name}, which the plan reads", hint)
-        plane = tensor.plane(block, name)
+        plane = tensor.plane(name)
         if shape is not None and plane.shape != tuple(shape):
             last = len(tensor.shape) - 1
             wanted = *shape[:last], *(n * block.elements for n in shape[last : last + 1])
             raise self._misshapen(tensor, wanted)
         return plane
 
-    def packings(self, wide: bool = True) -> dict[str, str]:
-        """The block format of every packed tensor, by key: the wide one, or the one it is stored in."""
-        stored = {k: t.stored.name for k, t in self.tensors.items() if isinstance(t.stored, BlockFormat)}
-        return {k: WIDE[name].name for k, name in stored.items()} if wide else stored
+    def packings(self) -> dict[str, str]:
+        """The block format of every packed tensor, by key."""
+        return {k: t.stored.name for k, t in self.tensors.items() if isinstance(t.stored, BlockFormat)}
 
     def config(self) -> dict[str, object]:
         """The model configuration that the checkpoint states; see `lumi.runtime.config`."""

@@ -8,7 +8,7 @@ from typing import Any
 import gguf
 import numpy as np
 
-from lumi.blocks import BLOCKS, WIDE, BlockFormat
+from lumi.blocks import BLOCKS, BlockFormat
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -59,6 +59,6 @@ def every_type(path: Path) -> Path:
         "plain.f16": ("f16", wide.astype(np.float16)),
         "plain.bf16": ("bf16", (wide.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)),
     }
-    for name in WIDE:
+    for name in BLOCKS:
         tensors[f"packed.{name}"] = (name, random_blocks(BLOCKS[name], 3, 2))
     return write_gguf(path, tensors, test__words=["a", "", "ünï"], test__numbers=[1.5, -2.0], test__flag=True)

@@ -10,7 +10,7 @@ import gguf
 import numpy as np
 import pytest
 
-from lumi.blocks import BLOCKS, WIDE
+from lumi.blocks import BLOCKS
 from lumi.dtype import F32
 from lumi.errors import LumiError
 from lumi.runtime.gguf import read_gguf
@@ -82,7 +82,7 @@ def test_unreadable_type_is_named_and_does_not_stop_the_others(tmp_path: Path) -
     np.testing.assert_array_equal(found["b"].array(F32), values)
 
 
-@pytest.mark.parametrize("kind", WIDE)
+@pytest.mark.parametrize("kind", BLOCKS)
 def test_dequantised_runs_join_without_a_seam(kind: str, tmp_path: Path) -> None:
     raw = random_blocks(BLOCKS[kind], 3, (1 << 19) // BLOCKS[kind].elements // 3 + 1)
     path = write_gguf(tmp_path / "a.gguf", {"a": (kind, raw)})

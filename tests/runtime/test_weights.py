@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from lumi.blocks import BLOCKS, WIDE
+from lumi.blocks import BLOCKS
 from lumi.dtype import BF16, F16, F32, F64, I32, I64, round_to_bf16
 from lumi.errors import LumiError
 from lumi.runtime.weights import Weights, open_weights
@@ -61,12 +61,12 @@ def test_float_conversions_round_to_nearest_even(weights: Weights) -> None:
     np.testing.assert_array_equal(weights.array(key, BF16), round_to_bf16(NORM))
 
 
-@pytest.mark.parametrize("kind", WIDE)
+@pytest.mark.parametrize("kind", BLOCKS)
 def test_planes_hold_the_fields_of_every_block(kind: str, tmp_path: Path) -> None:
     block = BLOCKS[kind]
     raw = random_blocks(block, 3, 2)
     weights = open_weights(write_gguf(tmp_path / "w.gguf", {"output.weight": (kind, raw)}))
-    assert weights.packings(wide=False) == {"lm_head.weight": kind}
+    assert weights.packings() == {"lm_head.weight": kind}
     joined = []
     for plane in block.planes:
         shape = (3, 2, *plane.shape)
@@ -77,20 +77,13 @@ def test_planes_hold_the_fields_of_every_block(kind: str, tmp_path: Path) -> Non
     np.testing.assert_array_equal(np.concatenate(joined, axis=-1).reshape(3, -1), raw)
 
 
-@pytest.mark.parametrize("kind", WIDE)
-def test_wide_planes_join_runs_without_a_seam(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_runs_of_blocks_join_without_a_seam(kind: str, tmp_path: Path) -> None:
     blocks = (1 << 19) // BLOCKS[kind].elements // 3 + 1
     raw = random_blocks(BLOCKS[kind], 3, blocks)
     weights = open_weights(write_gguf(tmp_path / "w.gguf", {"output.weight": (kind, raw)}))
-    wide = WIDE[kind]
-    assert weights.packings() == {"lm_head.weight": wide.name}
-    parts = [weights.plane("lm_head.weight", wide, p.name, (3, blocks, *p.shape)) for p in wide.planes]
-    assert [p.dtype for p in parts] == [p.dtype.storage for p in wide.planes]
-    alone = open_weights(
-        write_gguf(tmp_path / "v.gguf", {"output.weight": (kind, raw[2:, -BLOCKS[kind].bytes :])})
-    )
-    for plane, part in zip(wide.planes, parts, strict=True):
-        np.testing.assert_array_equal(part[2:, -1:], alone.plane("lm_head.weight", wide, plane.name))
+    want = gguf.quants.dequantize(raw, gguf.GGMLQuantizationType[kind.upper()])
+    np.testing.assert_array_equal(weights.array("lm_head.weight", F32, want.shape), want)
 
 
 def test_llama_rows_are_put_back_in_order(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import gguf
 import numpy as np
 import pytest
 
-from lumi.blocks import BLOCKS, WIDE
+from lumi.blocks import BLOCKS
 from lumi.errors import Source
 from lumi.hlir.graph import Graph
 from lumi.hlir.reference import evaluate
@@ -16,41 +16,39 @@ from lumi.runtime.tensor import Tensor
 from tests.runtime.files import Array, random_blocks
 
 ROWS, BLOCKS_A_ROW = 3, 2
-FORMS = sorted({(kind, kind) for kind in WIDE} | {(kind, wide.name) for kind, wide in WIDE.items()})
-"""Every stored format with each format it can be packed in."""
 
 
-def unpacking(form: str) -> Graph:
+def unpacking(kind: str) -> Graph:
     """A model that returns a packed weight."""
-    cols = BLOCKS_A_ROW * BLOCKS[form].elements
+    cols = BLOCKS_A_ROW * BLOCKS[kind].elements
     source = Source("unpack.lumi", f'(defmodel unpack [(x f32 [1])] (param "w" [{ROWS} {cols}]))')
-    return trace(load(source), packing={"w": form})
+    return trace(load(source), packing={"w": kind})
 
 
-def planes_of(kind: str, form: str, raw: Array) -> dict[str, Array]:
-    """The planes of blocks of a kind, in its own or in its wide format."""
+def planes_of(kind: str, raw: Array) -> dict[str, Array]:
+    """The planes of blocks of a kind."""
     shape = (ROWS, BLOCKS_A_ROW * BLOCKS[kind].elements)
     tensor = Tensor("w", shape, BLOCKS[kind], raw.ravel())
-    return {f"w#{p.name}": tensor.plane(BLOCKS[form], p.name) for p in BLOCKS[form].planes}
+    return {f"w#{p.name}": tensor.plane(p.name) for p in BLOCKS[kind].planes}
 
 
-def unpacked(kind: str, form: str, raw: Array) -> Array:
+def unpacked(kind: str, raw: Array) -> Array:
     """The weights that the stdlib makes of blocks."""
-    arrays = planes_of(kind, form, raw) | {"x": np.zeros(1, np.float32)}
-    return evaluate(unpacking(form), arrays, {})["out"]
+    arrays = planes_of(kind, raw) | {"x": np.zeros(1, np.float32)}
+    return evaluate(unpacking(kind), arrays, {})["out"]
 
 
-@pytest.mark.parametrize(("kind", "form"), FORMS)
-def test_unpacked_weights_equal_the_gguf_package(kind: str, form: str) -> None:
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_unpacked_weights_equal_the_gguf_package(kind: str) -> None:
     for seed in range(3):
         raw = random_blocks(BLOCKS[kind], ROWS, BLOCKS_A_ROW, seed)
         want = gguf.quants.dequantize(raw, gguf.GGMLQuantizationType[kind.upper()])
-        np.testing.assert_array_equal(unpacked(kind, form, raw), want)
+        np.testing.assert_array_equal(unpacked(kind, raw), want)
 
 
-@pytest.mark.parametrize(("kind", "form"), FORMS)
+@pytest.mark.parametrize("kind", BLOCKS)
 @pytest.mark.parametrize("byte", [0x01, 0x80, 0xFF, 0x5A])
-def test_every_bit_has_its_place(kind: str, form: str, byte: int) -> None:
+def test_every_bit_has_its_place(kind: str, byte: int) -> None:
     """One field is `byte` everywhere, the others are zero, the scales are 1."""
     block = BLOCKS[kind]
     for field in (p for p in block.planes if not p.dtype.is_float):
@@ -63,4 +61,4 @@ def test_every_bit_has_its_place(kind: str, form: str, byte: int) -> None:
                 span[...] = byte
         raw = raw.reshape(ROWS, -1)
         want = gguf.quants.dequantize(raw, gguf.GGMLQuantizationType[kind.upper()])
-        np.testing.assert_array_equal(unpacked(kind, form, raw), want, err_msg=field.name)
+        np.testing.assert_array_equal(unpacked(kind, raw), want, err_msg=field.name)
