@@ -6,6 +6,7 @@ mistake raises a `LumiError` ("shape error" or "type error") placed at the build
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -142,7 +143,10 @@ class Builder:
         return self.const(extent, I32) if isinstance(extent, int) else self.node(Symbol(extent), (), I32, ())
 
     def iota(self, extent: Extent) -> Node:
-        """0, 1, 2 … as i32[extent]."""
+        """0, 1, 2 … as i32[extent]; what i32 cannot hold is an error."""
+        longest = dim.bounds(extent, self.dims)[1]
+        if 2**31 < longest < math.inf:
+            raise self.error("type error", f"iota of up to {int(longest)} positions", "i32 counts to 2³¹ - 1")
         return self.node(Iota(extent), (), I32, (extent,))
 
     # -- elementwise

@@ -162,6 +162,8 @@ def _outputs(interpreter: Interpreter, function: Function, result: Value) -> dic
         match result:
             case Outputs(nodes):
                 return dict(nodes)
+            case ():
+                raise LumiError("type error", "the model returns nothing")
             case tuple():
                 return {f"{OUTPUT}.{i}": builtin.tensor(interpreter, v) for i, v in enumerate(result)}
             case _:
