@@ -125,6 +125,27 @@ def _contractions(space: Space, draft: Draft, number: int) -> bool:
     return _reductions(space, draft, number) and space.is_contraction(number)
 
 
+def _operands(space: Space, draft: Draft, number: int) -> bool:
+    """A contraction, or a factor of one that is computed from what lies in memory."""
+    if _contractions(space, draft, number):
+        return True
+    return any(
+        _multiplies(draft, user) and _is_summed(space, draft, user) for user in draft.users.get(number, ())
+    )
+
+
+def _multiplies(draft: Draft, number: int) -> bool:
+    node = draft.node(number)
+    return node.op == "Bin" and node.attrs[0] == "mul"
+
+
+def _is_summed(space: Space, draft: Draft, product: int) -> bool:
+    """Whether a product is summed up by a contraction."""
+    sums = [a for a in draft.users.get(product, ()) if draft.node(a).op == "Acc"]
+    totals = (f for a in sums if draft.node(a).children[1] == product for f in draft.users.get(a, ()))
+    return any(_contractions(space, draft, f) for f in totals)
+
+
 def _chunks(space: Space, draft: Draft, number: int) -> bool:
     if not _reductions(space, draft, number):
         return False
@@ -139,6 +160,7 @@ def _everything(space: Space, draft: Draft, number: int) -> bool:
 CUTS: Mapping[str, Cut] = {
     "reductions": _reductions,
     "contractions": _contractions,
+    "operands": _operands,
     "none": _never,
     "chunks": _chunks,
     "everything": _everything,
