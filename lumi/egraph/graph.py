@@ -32,11 +32,12 @@ class ENode:
 
 @dataclass(frozen=True, slots=True)
 class RuleMatches:
-    """How often a rule matched during saturation."""
+    """How often a rule matched during saturation; `foreign` when it did not come with Lumi."""
 
     name: str
     family: str
     matches: int
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class EGraph:
     def size(self) -> int:
         """Number of e-nodes."""
         return sum(map(len, self.classes.values()))
+
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """The rules that matched and did not come with Lumi: nothing has tested what they say."""
+        return tuple(r.name for r in self.rules if r.foreign)
 
     @property
     def busiest(self) -> RuleMatches | None:

@@ -57,7 +57,8 @@ def saturate(
 
 
 def _egraph(found: Exploration, chosen: Iterable[Rule], terms: Encoding, seconds: float) -> EGraph:
-    tables, family = found.tables, {r.name: r.family for r in chosen}
+    tables, by_name = found.tables, {r.name: r for r in chosen}
+    matches = [(by_name[n], m) for n, m in sorted(found.matches.items()) if m]
     return EGraph(
         classes=tables.classes,
         roots=tuple(tables.nodes[k] for k in terms.roots),
@@ -67,7 +68,7 @@ def _egraph(found: Exploration, chosen: Iterable[Rule], terms: Encoding, seconds
         storage=_storage(tables),
         saturated=found.saturated,
         seconds=seconds,
-        rules=tuple(RuleMatches(n, family[n], m) for n, m in sorted(found.matches.items()) if m),
+        rules=tuple(RuleMatches(r.name, r.family, m, not r.is_built_in) for r, m in matches),
     )
 
 

@@ -26,7 +26,7 @@ from lumi.search.explain import (
 )
 from lumi.search.measure import Contest
 from lumi.search.planner import Assembly, Planner
-from lumi.search.protocol import Backend
+from lumi.search.protocol import Backend, Failure
 from lumi.search.seed import CUTS, Seed, seeds
 from lumi.search.settings import Mode, Settings
 from lumi.search.space import Space
@@ -73,8 +73,8 @@ def search(
     """The best kernels for a region that the settings allow to find.
 
     `timings` carries the times of kernels from region to region.  Ctrl-C ends the search with the best
-    plan so far.  Raises `LumiError` when the region has no plan, or when every plan that was measured
-    computes it wrongly.
+    plan so far.  With rules that did not come with Lumi, the best plan is run even if times do not decide.
+    Raises `LumiError` when the region has no plan, or when every plan that ran computes it wrongly.
     """
     run = _Search(region, egraph, settings, backend, report, timings or Timings(), clock)
     with _deep_recursion():
@@ -165,7 +165,13 @@ class _Search:
                 self.interrupted = True
             if contest.best is None and self.bench.failures and not self.interrupted:
                 raise self._all_failed()
+        elif self.egraph.foreign and isinstance(self._checked(self.optima[0][0]), Failure):
+            raise self._all_failed()
         return self._result(contest)
+
+    def _checked(self, plan: Assembly) -> float | Failure:
+        """Run a plan that nothing has measured: rules that did not come with Lumi may be wrong."""
+        return self.bench.run([w for p in plan.pieces for w in ways(p.kernel, [p.schedule])])
 
     # -- by the model
 
@@ -261,11 +267,14 @@ class _Search:
         )
 
     def _all_failed(self) -> LumiError:
-        lines = "\n".join(f"  {f}" for f in self.bench.failures[:8])
+        lines = "\n".join(f"  {f}" for f in list(dict.fromkeys(self.bench.failures))[:8])
+        foreign = ", ".join(self.egraph.foreign)
         return LumiError(
             "search error",
             f"no plan of region {self.region.scope or '(all)'} ran and was right:\n{lines}",
-            hint="this is a bug of Lumi or of the compiler it calls: please report it with this message",
+            hint=f"a rule that does not come with Lumi may be wrong: {foreign}"
+            if foreign
+            else "this is a bug of Lumi or of the compiler it calls: please report it with this message",
         )
 
     # -- the result
