@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lumi.egraph.encode import CODES, dtype_of
 from lumi.egraph.graph import ENode
 from lumi.egraph.readout import Tables
-from lumi.field.axis import LIMIT
+from lumi.field.axis import LIMIT, AxisTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,26 @@ class Conflict:
     detail: str
 
 
-def conflicts(tables: Tables) -> Iterator[Conflict]:
-    """Every e-node whose axes or element type are not those of its class."""
+def conflicts(tables: Tables, axes: AxisTable) -> Iterator[Conflict]:
+    """Every e-node whose axes or element type are not those of its class; `axes` are the region's."""
     for cls, nodes in tables.classes.items():
         if cls not in tables.facts["free"]:
             continue
         for node in nodes:
             free, own = _space(node, tables), tables.facts["free"][cls]
             if free != own:
-                yield Conflict(cls, node, f"varies over the axes {free:#x} in a class over {own:#x}")
+                yield Conflict(
+                    cls, node, f"varies over {_names(free, axes)} in a class over {_names(own, axes)}"
+                )
             code, type_of_class = _dtype(node, tables), tables.facts["dtype"].get(cls, 0)
             if code and code != type_of_class:
                 yield Conflict(cls, node, f"is {dtype_of(code)} in a class of {dtype_of(type_of_class)}")
+
+
+def _names(mask: int, axes: AxisTable) -> str:
+    """The axes of a mask, and the loops that it is inside of: `[i k, a tile of j]`."""
+    tiles = [f"a tile of {name}" for name in axes.names(mask >> LIMIT)]
+    return f"[{', '.join(filter(None, [' '.join(axes.names(mask)), *tiles]))}]"
 
 
 def _space(node: ENode, tables: Tables) -> int:

@@ -8,7 +8,7 @@ them (`guard`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from lumi.dim import DimRange
 from lumi.dtype import F32, DType
@@ -17,6 +17,7 @@ from lumi.egraph.encode import Encoding
 from lumi.egraph.explore import Exploration, Limits, Task, explore
 from lumi.egraph.graph import EGraph, RuleMatches
 from lumi.egraph.guard import explore_guarded
+from lumi.egraph.refusal import placed
 from lumi.egraph.rules import Rule, RuleBook
 from lumi.errors import LumiError
 from lumi.field.region import Region
@@ -49,10 +50,19 @@ def saturate(
     terms = encode.encode(region, splits, ranges)
     strange = any(not r.is_built_in for r in chosen)
     run = explore_guarded if (strange if guarded is None else guarded) else explore
-    found = run(Task.of(book, chosen, terms), limits)
-    conflict = next(check.conflicts(found.tables), None)
+    try:
+        found = run(Task.of(book, chosen, terms), limits)
+    except LumiError as error:
+        raise placed(error, book, chosen) from error
+
+    def conflicts(found: Exploration) -> Iterator[check.Conflict]:
+        return check.conflicts(found.tables, region.axes)
+
+    conflict = next(conflicts(found), None)
     if conflict:
-        raise _blame(conflict, chosen, found, lambda kept: run(Task.of(book, kept, terms), limits))
+        raise _blame(
+            conflict, chosen, found, lambda kept: not any(conflicts(run(Task.of(book, kept, terms), limits)))
+        )
     return _egraph(found, chosen, terms, time.perf_counter() - start)
 
 
@@ -76,19 +86,15 @@ def _blame(
     conflict: check.Conflict,
     chosen: Sequence[Rule],
     found: Exploration,
-    again: Callable[[Iterable[Rule]], Exploration],
+    is_sound: Callable[[Iterable[Rule]], bool],
 ) -> LumiError:
-    """The error that names the rules without which the conflict does not appear, or all that united terms."""
+    """The error that names the rules without which no conflict appears, or all that united terms."""
     uniting = [r for r in chosen if r.unites and found.matches.get(r.name)]
-    blamed = [
-        suspect
-        for suspect in uniting
-        if not any(check.conflicts(again(r for r in chosen if r != suspect).tables))
-    ]
+    blamed = [suspect for suspect in uniting if is_sound(r for r in chosen if r != suspect)]
     names = ", ".join(r.name for r in blamed or uniting)
     return LumiError(
         "rules error",
-        f"a rule united unequal terms: {conflict.node} {conflict.detail}",
+        f"a rule united unequal terms: {conflict.node.op} {conflict.detail}",
         blamed[0].span if len(blamed) == 1 else None,
         hint=f"it does not happen without {names}" if blamed else f"it is one of {names}",
     )

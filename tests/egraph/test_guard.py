@@ -89,3 +89,16 @@ def test_broken_rule_does_not_spoil_the_next_run(tmp_path: Path) -> None:
     with pytest.raises(LumiError, match="Nonsense"):
         saturate(region(chain(2)), book=book, guarded=False)
     assert saturate(region(chain(2)), book=rules.book()).saturated
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_broken_rule_is_shown_at_its_place(tmp_path: Path, guarded: bool) -> None:
+    query = '((= ?e (Un "abs" ?x))\n       (Nonneg ?x))'
+    text = f'(rule {query}\n  ((union ?e ?x)) :ruleset rs-exact :name "mistyped")'
+    book = with_file(tmp_path, "zz.egg", text)
+    with pytest.raises(LumiError) as caught:
+        saturate(region(chain(2)), book=book, guarded=guarded)
+    assert caught.value.message == "egglog refuses the rule mistyped: Unbound function Nonneg"
+    assert caught.value.hint.startswith("the nearest name is NonNeg; ")
+    span = caught.value.span
+    assert span is not None and (span.source.name, span.text) == (str(tmp_path / "zz.egg"), "(Nonneg ?x)")
