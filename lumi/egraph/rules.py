@@ -83,7 +83,8 @@ def load() -> tuple[Rule, ...]:
 def book(folder: Path | None = None) -> RuleBook:
     """The contents of `folder`, by default the one that comes with Lumi.
 
-    Raises `LumiError` when a file cannot be read, a rule has no name, or two have the same.
+    Raises `LumiError` when a file cannot be read, when a rule has no name, ruleset, comment or family, or
+    when two have one name.
     """
     folder = folder or paths.data("rules")
     files = sorted(folder.glob("*.egg"), key=lambda p: (p.name != "sorts.egg", p.name))
@@ -111,11 +112,11 @@ def _book(files: tuple[tuple[str, int], ...]) -> RuleBook:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A top-level command with the lines of the comment right above it and the family in force."""
+    """A top-level command with the lines of the comment right above it and the family in force, if any."""
 
     span: Span
     comment: tuple[str, ...]
-    family: str
+    family: str | None
 
     @property
     def is_rule(self) -> bool:
@@ -131,6 +132,20 @@ class _Form:
                 hint='add :name "what-it-does"',
             )
         doc, _, soundness = "\n".join(self.comment).partition("Sound:")
+        if not doc.strip() or not soundness.strip():
+            raise LumiError(
+                "rules error",
+                f"the rule {name.group(1)} needs a comment right above it that gives a reason",
+                self.span,
+                hint="; what it says\n    ; Sound: why it holds",
+            )
+        if self.family is None:
+            raise LumiError(
+                "rules error",
+                f"the rule {name.group(1)} is in no family",
+                self.span,
+                hint="put a line above it: ; family: exact",
+            )
         return Rule(
             name.group(1),
             self.family,
@@ -145,7 +160,7 @@ def _forms(source: Source) -> Iterator[_Form]:
     """The commands of a file."""
     families = [(m.start(), m.group(1)) for m in _FAMILY.finditer(source.text)]
     for span in _spans(source):
-        family = next((f for start, f in reversed(families) if start < span.start), "exact")
+        family = next((f for start, f in reversed(families) if start < span.start), None)
         yield _Form(span, _comment_above(span), family)
 
 

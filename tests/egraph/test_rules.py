@@ -11,7 +11,7 @@ from lumi.egraph import rules
 from lumi.egraph.rules import BUILT_IN
 from lumi.errors import LumiError
 from lumi.paths import data
-from tests.egraph.folders import with_file
+from tests.egraph.folders import explained, with_file
 
 RULE = '(rule ((= ?e (Un "abs" ?x))) ((NonNeg ?e)) :ruleset rs-sign :name "{name}")\n'
 
@@ -43,16 +43,29 @@ def test_added_file_is_picked_up(tmp_path: Path) -> None:
 
 
 def test_family_ends_with_its_file(tmp_path: Path) -> None:
-    (tmp_path / "a.egg").write_text("; family: relaxed\n" + RULE.format(name="one"))
-    (tmp_path / "b.egg").write_text(RULE.format(name="two"))
+    one, two = explained(RULE.format(name="one")), explained(RULE.format(name="two"))
+    (tmp_path / "a.egg").write_text(one.replace("exact", "relaxed"))
+    (tmp_path / "b.egg").write_text(two)
     assert [(r.name, r.family) for r in rules.book(tmp_path).rules] == [("one", "relaxed"), ("two", "exact")]
+    (tmp_path / "b.egg").write_text(two.replace("; family: exact", ""))
+    with pytest.raises(LumiError, match="the rule two is in no family"):
+        rules.book(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "comment", ["", "; It says this.\n", "; Sound: by definition.\n", "; A.\n; Sound: b.\n\n"]
+)
+def test_rule_without_a_reason_is_refused(tmp_path: Path, comment: str) -> None:
+    with pytest.raises(LumiError, match="the rule bare needs a comment") as caught:
+        with_file(tmp_path, "zz.egg", "; family: exact\n\n" + comment + RULE.format(name="bare"))
+    assert caught.value.span is not None and caught.value.span.line == 3 + comment.count("\n")
 
 
 def test_changed_file_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "a.egg"
-    path.write_text(RULE.format(name="one"))
+    path.write_text(explained(RULE.format(name="one")))
     assert [r.name for r in rules.book(tmp_path).rules] == ["one"]
-    path.write_text(RULE.format(name="another"))
+    path.write_text(explained(RULE.format(name="another")))
     assert [r.name for r in rules.book(tmp_path).rules] == ["another"]
 
 
@@ -110,4 +123,4 @@ def test_selection_keeps_the_analyses() -> None:
 def test_both_directions_are_a_rule(tmp_path: Path) -> None:
     text = '(birewrite (Un "abs" ?x) (Un "abs" (Un "abs" ?x)) :ruleset rs-exact :name "abs-twice")'
     (rule,) = (r for r in with_file(tmp_path, "zz.egg", text).rules if not r.is_built_in)
-    assert rule.unites and rule.doc == ""
+    assert rule.unites and rule.text.startswith("(birewrite")
