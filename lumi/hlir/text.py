@@ -5,7 +5,7 @@
   (dims [batch 1 8 [1]])
   (let [:in "softmax"
         %0 (input "x" f32 [batch 10])
-        %1 (reduce-max %0 [1])            ; f32 [batch]
+        %1 (reduce-max %0 [1])  ; f32 [batch]
         …])
   (outputs ["y" %7])
   (updates []))
@@ -17,7 +17,7 @@ coordinate `$0 $1 …` reads: `(view %0 [(+ $0 (* 2 $1) 1)] [batch 4] :fill 0.0)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lumi.dim import DimRange, Extent
@@ -57,29 +57,42 @@ from lumi.syntax.reader import read_one
 
 # -- printing
 
+_LONG = 72
+"""Characters of a binding beyond which its comment does not move those of others."""
+
 
 def show(graph: Graph) -> str:
     """The graph as text."""
     names = {n.id: f"%{k}" for k, n in enumerate(graph.nodes)}
     dims = [f"[{d.name} {d.low} {d.high} [{' '.join(map(str, d.hints))}]]" for d in graph.dims.values()]
-    bindings = list(_bindings(graph, names))
+    bindings = list(_bindings(graph, names)) or [("", "")]
     lead = "  (let ["
-    body = [("" if i == 0 else " " * len(lead)) + line for i, line in enumerate(bindings)]
+    body = [("" if i == 0 else " " * len(lead)) + line for i, line in enumerate(_aligned(bindings))]
     outputs = " ".join(f"{show_string(k)} {names[n.id]}" for k, n in graph.outputs.items())
     updates = " ".join(f"{show_string(k)} {names[n.id]}" for k, n in graph.updates.items())
     head = [f"(graph {graph.name}", f"  (dims{''.join(' ' + d for d in dims)})"]
-    tail = [" " * len(lead) + "])", f"  (outputs [{outputs}])", f"  (updates [{updates}]))"]
+    tail = [f"  (outputs [{outputs}])", f"  (updates [{updates}]))"]
     return "\n".join([*head, lead + "\n".join(body), *tail])
 
 
-def _bindings(graph: Graph, names: Mapping[int, str]) -> Iterator[str]:
+def _aligned(bindings: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Each binding with its type as a comment, in one column but behind long bindings; then the brackets."""
+    last, comment = bindings[-1]
+    closed = [*bindings[:-1], (f"{last}])", comment)]
+    column = max((len(text) for text, comment in closed if comment and len(text) <= _LONG), default=0)
+    for text, comment in closed:
+        yield f"{text:<{column}}  ; {comment}" if comment else text
+
+
+def _bindings(graph: Graph, names: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    """Each binding and, if it is computed, its type."""
     scope = ""
     for node in graph.nodes:
         if not node.is_leaf and node.scope != scope:
             scope = node.scope
-            yield f":in {show_string(scope)}"
+            yield f":in {show_string(scope)}", ""
         text = f"{names[node.id]} {show_call(node.op, [names[i.id] for i in node.inputs], node)}"
-        yield text if isinstance(node.op, (Input, Param, State)) else f"{text:<48}  ; {node.type}"
+        yield text, "" if isinstance(node.op, (Input, Param, State)) else str(node.type)
 
 
 def show_call(op: Op, args: list[str], node: Node) -> str:
