@@ -142,6 +142,10 @@ class Compilation:
                 found.setdefault(variant.key(region), (variant, region))
         return found
 
+    def users(self, key: str) -> tuple[Traced, ...]:
+        """The variants that hold the region of a key."""
+        return tuple(v for v in self.variants if any(v.key(r) == key for r in v.regions))
+
     def counts(self) -> dict[str, int | float]:
         """The figures that a compile is judged by."""
         stories = [f.explanation for f in self.found.values()]

@@ -15,7 +15,8 @@ from lumi.errors import LumiError
 if TYPE_CHECKING:
     from lumi.plan.plan import Plan
 
-_SOURCE = ("source", "plan")  # the code of the kernels, and the stage that makes it
+_SOURCE = "source"
+_NAMED = ("kernels", _SOURCE)  # kernels have the names that the plan gives them
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--show",
         "--until",
         action="append",
-        choices=(*compiling.STAGES, _SOURCE[0]),
+        choices=(*compiling.STAGES, _SOURCE),
         help="a stage, also several (default: hlir of a model, plan of a plan); source: the kernels' code",
     )
     compiling.arguments(parser)
@@ -42,15 +43,15 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
 
 
 def _of_model(options: argparse.Namespace, output: Output, stages: Sequence[str]) -> dict[str, str]:
-    reached = max((_SOURCE[1] if s == _SOURCE[0] else s for s in stages), key=compiling.STAGES.index)
+    reached = max(("plan" if s in _NAMED else s for s in stages), key=compiling.STAGES.index)
     work = compiling.compiled(options.file, options, output, reached)
-    return {s: _sources(work.plan) if s == _SOURCE[0] else compiling.text(work, s) for s in stages}
+    return {s: _sources(work.plan) if s == _SOURCE else compiling.text(work, s) for s in stages}
 
 
 def _of_plan(path: Path, stages: Sequence[str]) -> dict[str, str]:
     from lumi.plan import file, text
 
-    makers = {"plan": text.show, "kernels": _kernels, _SOURCE[0]: _sources}
+    makers = {"plan": text.show, "kernels": _kernels, _SOURCE: _sources}
     for stage in stages:
         if stage not in makers:
             raise LumiError("plan error", f"a plan holds no {stage}", hint=f"it has {', '.join(makers)}")
@@ -58,11 +59,13 @@ def _of_plan(path: Path, stages: Sequence[str]) -> dict[str, str]:
     return {stage: makers[stage](plan) for stage in stages}
 
 
-def _kernels(plan: Plan | None) -> str:
+def _kernels(plan: Plan) -> str:
     from lumi.llir import text
+    from lumi.plan.text import kernel_head
 
-    kernels = plan.kernels if plan else ()
-    return "\n".join(f";;; {k.name}: {k.schedule.template}\n{text.show(k.kernel).strip()}\n" for k in kernels)
+    heads = (kernel_head(plan, number) for number in range(len(plan.kernels)))
+    kernels = (text.show(k.kernel).strip() for k in plan.kernels)
+    return "\n".join(f";;; {head}\n{kernel}\n" for head, kernel in zip(heads, kernels, strict=True))
 
 
 def _sources(plan: Plan | None) -> str:

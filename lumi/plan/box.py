@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from lumi.dim import DimRange
@@ -17,6 +17,10 @@ class Box:
 
     bind: Mapping[str, int]
     free: Mapping[str, DimRange]
+
+    def __str__(self) -> str:
+        fixed = [DimRange(name, value, value, ()) for name, value in self.bind.items()]
+        return spelled([*fixed, *self.free.values()])
 
     def hints(self) -> tuple[dict[str, int], ...]:
         """Values for all free dims: the k-th hint of each, the last one where a dim has fewer."""
@@ -33,6 +37,12 @@ class Box:
         return {
             n: DimRange(n, self.bind[n], self.bind[n], ()) if n in self.bind else r for n, r in whole.items()
         }
+
+
+def spelled(ranges: Collection[DimRange]) -> str:
+    """Which calls a box is for, what is fixed before what is not: `seq = 1, past 0…2047`."""
+    fixed = [f"{r.name} = {r.low}" for r in ranges if r.low == r.high]
+    return ", ".join([*fixed, *(f"{r.name} {r.low}…{r.high}" for r in ranges if r.low < r.high)])
 
 
 def boxes(dims: Mapping[str, DimRange], bind: Mapping[str, int], special: bool = True) -> tuple[Box, ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lumi.dim import DimRange
-from lumi.llir.kernel import accesses, buffers, written
+from lumi.llir.kernel import Schedule, accesses, buffers, written
+from lumi.plan.box import spelled
 from lumi.plan.check import lifetimes, size_in_bytes
 from lumi.plan.plan import Binding, Buffer, Launch, Plan, PlanKernel, Role, Signature, Variant
 
@@ -26,6 +27,17 @@ def show(plan: Plan) -> str:
         lines += [f"  {line}" for line in _variant(plan, variant)]
     lines += [f"  (binary {b.tag} :bytes {len(b.content)})" for b in plan.binaries]
     return "\n".join(lines) + ")\n"
+
+
+def kernel_head(plan: Plan, number: int) -> str:
+    """What a kernel is called, its schedule, and the variants that launch it, where the plan has several.
+
+    `k0_mlp: stream :ahead 8192 :unroll 2; batch = 1`.
+    """
+    kernel = plan.kernels[number]
+    users = [v for v in plan.variants if any(launch.kernel == number for launch in v.launches)]
+    labels = [spelled(v.dims.values()) for v in users] if len(plan.variants) > 1 else []
+    return "; ".join([f"{kernel.name}: {show_schedule(kernel.schedule)}", *labels])
 
 
 def _range(r: DimRange) -> str:
@@ -47,8 +59,12 @@ def _binding(b: Binding) -> str:
 
 
 def _kernel(k: PlanKernel) -> str:
-    options = "".join(f" :{name} {value}" for name, value in k.schedule.options)
-    return f'(kernel {k.name} :scope "{k.scope}" :template {k.schedule.template}{options})'
+    return f'(kernel {k.name} :scope "{k.scope}" :template {show_schedule(k.schedule)})'
+
+
+def show_schedule(schedule: Schedule) -> str:
+    """`stream :ahead 8192 :unroll 2`."""
+    return schedule.template + "".join(f" :{name} {value}" for name, value in schedule.options)
 
 
 def _variant(plan: Plan, variant: Variant) -> Iterator[str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,22 @@ def test_several_stages_in_json(lumi: Lumi, model: Path) -> None:
 
 def test_until_names_the_last_stage_shown(lumi: Lumi, model: Path) -> None:
     assert lumi("show", model, "--until", "forms").out == (
-        "(dim rows :min 1 :max 8)\n(model scale [x :by 2.0])\n"
+        "(defdim rows :min 1 :max 8 :hint [4])\n(defmodel scale [(x f32 [rows 4]) :by 2.0])\n"
     )
+
+
+def test_every_variant_is_marked(lumi: Lumi, tmp_path: Path) -> None:
+    path = tmp_path / "double.lumi"
+    path.write_text("(defdim n :min 1 :max 8 :hint [1 4])\n\n(defmodel double [(x f32 [n])]\n  (+ x x))\n")
+    assert lumi("show", path, "--show", "forms").out.startswith("(defdim n :min 1 :max 8 :hint [1 4])\n")
+    for stage in ("hlir", "fields", "egraph"):
+        heads = [x for x in lumi("show", path, "--show", stage).out.splitlines() if x.startswith(";;;")]
+        assert [re.sub(r"double: \d e-nodes; ", "", head) for head in heads] == [";;; n = 1", ";;; n 1…8"]
+    plan = tmp_path / "double.lumiplan"
+    lumi("compile", path, "-o", plan)
+    heads = [x for x in lumi("show", plan, "--show", "kernels").out.splitlines() if x.startswith(";;;")]
+    assert heads == [";;; k0_double: c; n = 1", ";;; k1_double: c; n 1…8"]
+    assert lumi("show", path, "--show", "kernels").out == lumi("show", plan, "--show", "kernels").out
 
 
 def test_source_is_the_code_of_the_kernels(lumi: Lumi, model: Path, plan: Path) -> None:
