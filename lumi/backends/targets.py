@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import Protocol
 
 from lumi.backends.cpu import binary
 from lumi.backends.cpu.backend import CpuBackend
 from lumi.backends.cuda.backend import CudaBackend
+from lumi.backends.cuda.gpu import missing
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step
-from lumi.plan.plan import Binary, Plan
+from lumi.plan.plan import Binary, Plan, PlanKernel
 from lumi.search.protocol import Backend
 
 
@@ -29,6 +32,33 @@ def open_backend(target: str) -> Target:
         known = ", ".join(_TARGETS)
         raise LumiError("device error", f"Lumi does not compile for {target!r}", hint=f"targets: {known}")
     return _TARGETS[target]()
+
+
+def default_target() -> str:
+    """What is compiled for unless something else is asked: `LUMI_TARGET`, else cuda if usable, else cpu."""
+    return os.environ.get("LUMI_TARGET") or ("cpu" if missing() else "cuda")
+
+
+def retarget(plan: Plan, target: str) -> Plan:
+    """The same kernels for another target, each under the schedule that always works there.
+
+    Slower than a plan compiled for the target.  Raises `LumiError` for a kernel that does not fit it.
+    """
+    if plan.target == target:
+        return plan
+    backend = open_backend(target)
+
+    def moved(kernel: PlanKernel) -> PlanKernel:
+        step = Step(kernel.kernel, backend.schedules(kernel.kernel)[0])
+        try:
+            return replace(kernel, schedule=step.schedule, source=backend.emit(step, kernel.name))
+        except ValueError as error:
+            hint = f"compile the model with --target {target}"
+            raise LumiError(
+                "device error", f"{kernel.name} does not fit {target}: {error}", hint=hint
+            ) from None
+
+    return replace(plan, target=target, kernels=tuple(map(moved, plan.kernels)), binaries=())
 
 
 def compile_binary(plan: Plan) -> Binary:

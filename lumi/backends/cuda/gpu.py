@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import importlib.util
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from lumi.backends.cuda.compile import version as nvrtc_version
 from lumi.backends.cuda.pinned import Pool
 from lumi.errors import LumiError
 from lumi.runtime.device import Array
@@ -331,6 +333,27 @@ class Graph:
     def replay(self, pieces: Sequence[Piece] = ()) -> None:
         """Copy some bytes in, then run it, after everything on the stream."""
         self._gpu.replay(self._executable, pieces)
+
+
+@functools.cache
+def missing() -> str:
+    """What is missing for a GPU to be used here, as a sentence; empty when nothing is."""
+    for name in ("pycuda", "cuda.bindings"):
+        if not _is_installed(name):
+            return f"the Python package {name} is not installed"
+    try:
+        _driver()
+        nvrtc_version()
+    except LumiError as error:
+        return error.message
+    return ""
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 @functools.cache
