@@ -53,6 +53,12 @@ UNSHARED = 0.97
 RING = (0.65e-6, 4.59e12), (2.0e-6, 5.6e12)
 """Seconds to start and bytes a second of a ring that memory bounds, and of one that is short."""
 
+LINES = 2.5e-6, 4.1e12
+"""Seconds to start and bytes a second where lines stay in registers."""
+
+AT_ONCE = 3
+"""How much faster a single multiprocessor can read than its share of the bandwidth."""
+
 
 def cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
     """The estimate of one run of a kernel at these dims."""
@@ -66,6 +72,10 @@ def cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
     if schedule.template == "ring":
         seconds = max(start + found.traffic / rate for start, rate in RING)
         return replace(found, seconds=seconds, floor=min(found.floor, seconds))
+    if schedule.template == "lines":
+        lines = math.prod(work.sizes[a] for a in kernel.grid)
+        busy = min(1.0, AT_ONCE * lines / MACHINE.units)
+        return replace(found, seconds=LINES[0] + max(found.traffic / (LINES[1] * busy), found.floor))
     waiting = EXPOSED * LATENCY * _rounds(work, blocking)
     return replace(found, seconds=found.seconds + waiting)
 

@@ -18,10 +18,11 @@ from lumi.backends.clike.cells import Cells
 from lumi.backends.clike.helpers import helpers
 from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
-from lumi.backends.cuda import ctype, frame, matrix, ring, tiling
+from lumi.backends.cuda import ctype, frame, line, lines, matrix, ring, tiling
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.nests import Nests
 from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, single
+from lumi.backends.cuda.staged import WARP
 from lumi.dtype import DType
 from lumi.llir import arithmetic, spell
 from lumi.llir.arrange import arrange
@@ -31,6 +32,9 @@ from lumi.llir.program import Item, Nest
 SHARED = 96 << 10
 """Bytes of shared memory that a block may use on every GPU since compute capability 8.0 but one."""
 
+RESIDENT = 64
+"""Blocks a multiprocessor is given at most; with more cells each block runs several."""
+
 LARGEST = {True: 1 << 13, False: 1 << 13}
 """Elements an array may have when its value is, or is not, a reduction."""
 
@@ -39,13 +43,15 @@ LARGEST = {True: 1 << 13, False: 1 << 13}
 class Code:
     """A kernel as CUDA: its function, threads a block, bytes of dynamic shared memory, tiles of the grid.
 
-    With `streams` it runs in one block a multiprocessor, and takes the constant buffers as its last argument.
+    It runs in `resident` blocks a multiprocessor at most.  With `streams` it takes the constant buffers, as
+    bits, as its last argument.
     """
 
     text: str
     threads: int
     shared: int
     grid: tuple[tuple[dim.Extent, int], ...]
+    resident: int = RESIDENT
     streams: bool = False
 
     def cells(self, values: Mapping[str, int]) -> int:
@@ -59,8 +65,8 @@ def emit(step: Step, name: str) -> Code:
     Raises `ValueError` when the values a block must hold do not fit its shared memory.
     """
     options = dict(step.schedule.options)
-    if step.schedule.template == "ring":
-        return _ring(step.kernel, options, name)
+    if step.schedule.template in STAGED:
+        return STAGED[step.schedule.template](step.kernel, options, name)
     blocking = Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
     chosen: dict[str, int] | None = tiling.tiles(step.kernel, blocking)
     while chosen is not None:
@@ -78,8 +84,22 @@ def _ring(kernel: Kernel, options: dict[str, int], name: str) -> Code:
     made = ring.plan(found, options) if found is not None else None
     if made is None:
         raise ValueError("a kernel whose matrices do not fit a ring is scheduled as one")
-    threads = made.users + ring.WARP
-    return Code(ring.Ring(made, name).write(), threads, made.shared, ((made.cells, 1),), streams=True)
+    text, threads = ring.Ring(made, name).write(), made.users + WARP
+    return Code(text, threads, made.shared, ((made.cells, 1),), 1, streams=True)
+
+
+def _lines(kernel: Kernel, options: dict[str, int], name: str) -> Code:
+    found = line.find(kernel)
+    made = lines.plan(found, options) if found is not None else None
+    if found is None or made is None:
+        raise ValueError("a kernel whose lines do not fit registers is scheduled as one")
+    text, threads = lines.LineWriter(made, name).write(), made.users + WARP
+    grid = tuple((kernel.axes[a], 1) for a in found.rows)
+    return Code(text, threads, made.shared, grid, made.resident, streams=True)
+
+
+STAGED: Mapping[str, Callable[[Kernel, dict[str, int], str], Code]] = {"ring": _ring, "lines": _lines}
+"""The templates whose operands pass through stages in shared memory, which not every GPU can do."""
 
 
 def source(functions: Iterable[str]) -> str:

@@ -10,18 +10,16 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lumi.backends.cuda import gemm, ring
+from lumi.backends.cuda import gemm
 from lumi.backends.cuda.compile import compile_cubins
 from lumi.backends.cuda.cublas import Library, open_library
-from lumi.backends.cuda.emit import Code, emit, source
+from lumi.backends.cuda.emit import STAGED, Code, emit, source
 from lumi.backends.cuda.gpu import Function, Gpu, Graph
 from lumi.backends.cuda.mail import Mail
 from lumi.backends.cuda.schedule import DEFAULT
+from lumi.backends.cuda.staged import ROOM
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step, dims
-
-BLOCKS = 64
-"""Blocks a multiprocessor is given at most; with more cells each block runs several."""
 
 GRAPHS = 16
 """Graphs of one variant that are kept for other sizes of its products."""
@@ -77,7 +75,7 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
 
 def _fitting(step: Step, gpu: Gpu) -> Step:
     """The step under a schedule that the GPU can run."""
-    fits = step.schedule.template != "ring" or (gpu.starts_early and gpu.room >= ring.ROOM)
+    fits = step.schedule.template not in STAGED or (gpu.starts_early and gpu.room >= ROOM)
     return step if fits else replace(step, schedule=DEFAULT)
 
 
@@ -138,8 +136,7 @@ class Launches:
         values: list[tuple[int, type]] = [(a, ctypes.c_void_p) for a in (*entry.addresses, place)]
         if code.streams:
             values.append((entry.mask, ctypes.c_uint32))
-        most = self._gpu.units * (1 if code.streams else BLOCKS)
-        blocks = max(1, min(entry.cells, most))
+        blocks = max(1, min(entry.cells, self._gpu.units * code.resident))
         self._gpu.launch(kernel.function, blocks, code.threads, code.shared, values, early)
 
     def start(self, values: Mapping[str, int]) -> None:

@@ -7,13 +7,15 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
   a thread has about `unroll` turns of loads under way, blocks have `threads`.
 - `ring`: for products of stored matrices with a vector: rows pass through about `stages` stages of `stage`
   KiB in shared memory, at most `flight` of which are under way.
+- `lines`: for reductions of long lines, which `users` threads share and keep in registers; lines pass
+  through `stages` stages in shared memory.
 - `cublaslt`: for matrix products with what the library does to a result, where there is the library; see
   `gemm` for its numbers.
 """
 
 from __future__ import annotations
 
-from lumi.backends.cuda import gemm, matrix, ring
+from lumi.backends.cuda import gemm, line, lines, matrix, ring
 from lumi.backends.cuda.cublas import find_library
 from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, walk
 
@@ -43,6 +45,11 @@ _RINGS = (
     Schedule("ring", (("flight", 3), ("stage", 32), ("stages", 6))),
 )
 
+_LINES = tuple(
+    Schedule("lines", (("stages", stages), ("users", users)))
+    for users, stages in ((128, 3), (256, 2), (256, 3), (512, 1), (512, 2))
+)
+
 
 def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
     """Every schedule of a kernel, the one that always works first."""
@@ -51,6 +58,7 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
     return (
         DEFAULT,
         *(_RINGS if reduces and _passes_rings(kernel) else ()),
+        *(_lines(kernel) if reduces else ()),
         *(gemm.SCHEDULES if is_product else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),
     )
@@ -59,3 +67,10 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
 def _passes_rings(kernel: Kernel) -> bool:
     found = matrix.find(kernel)
     return found is not None and all(ring.plan(found, dict(s.options)) is not None for s in _RINGS)
+
+
+def _lines(kernel: Kernel) -> tuple[Schedule, ...]:
+    found = line.find(kernel)
+    if found is None:
+        return ()
+    return tuple(s for s in _LINES if lines.plan(found, dict(s.options)) is not None)

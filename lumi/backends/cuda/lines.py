@@ -1,0 +1,203 @@
+"""Reductions of long lines, which pass through stages in shared memory and then stay in registers.
+
+A line is copied ahead, read into registers, reduced as often as its results need, and never read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lumi.backends.cuda import ctype
+from lumi.backends.cuda.line import Lines
+from lumi.backends.cuda.scope import Value, single
+from lumi.backends.cuda.staged import FOLDS, HEAD, ROOM, WARP, Staged
+from lumi.backends.cuda.values import long, stores
+from lumi.llir import spell
+from lumi.llir.kernel import Load
+from lumi.llir.program import Fold
+
+HELD = 96
+"""Elements that a thread may hold in registers."""
+
+THREADS = 1536
+"""Threads that a multiprocessor should run: more leave too few registers for lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The numbers of a kernel over lines: threads that share a line, stages, blocks a multiprocessor."""
+
+    found: Lines
+    users: int
+    stages: int
+    resident: int
+
+    @property
+    def width(self) -> int:
+        """Elements that a thread takes at once."""
+        return self.found.width
+
+    @property
+    def turns(self) -> int:
+        """How often all threads together take elements until the line is done."""
+        return -(-self.found.length // (self.users * self.width))
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory."""
+        return HEAD + self.stages * self.found.bytes
+
+
+def plan(found: Lines, options: dict[str, int]) -> Plan | None:
+    """So many threads a line, and `stages` stages; None where lines are too long, or too short for them."""
+    users = options.get("users", 128)
+    turns = -(-found.length // (users * found.width))
+    held = turns * found.width * (len(found.streams) + len(found.held))
+    stages = min(options.get("stages", 3), (ROOM - HEAD) // found.bytes)
+    if stages < 1 or held > HELD or found.length < users * found.width or len(found.folds) > FOLDS:
+        return None
+    blocks = min((ROOM + HEAD) // (2 * HEAD + stages * found.bytes), THREADS // (users + WARP))
+    return Plan(found, users, stages, max(blocks, 1))
+
+
+class LineWriter(Staged):
+    """Writes the function of a kernel over lines."""
+
+    def __init__(self, plan: Plan, name: str) -> None:
+        super().__init__(plan.found.program, plan.found.over, plan, name)
+        self.plan, self.found = plan, plan.found
+        results = stores(self.program)
+        self.of_elements = [s for s in results if set(long(self.kernel, s.axes)) & set(self.over)]
+        self.of_lines = [s for s in results if s not in self.of_elements]
+
+    def write(self) -> str:
+        """The CUDA of the function and of what its parts do."""
+        fetched = self.fetch([x.var for x in self.found.held])
+        entry = self.entry(self.plan.stages, self.found.bytes, self.found.streams)
+        return "\n".join([self._fill(), fetched, self._use(), entry])
+
+    # -- the thread that fills
+
+    def _fill(self) -> str:
+        p, w = self.plan, self.w
+        self.begin()
+        lines = self._lines()
+        w.line(f"Filler<{p.stages}, {self.found.bytes}, {p.stages}> filler(stages, full, empty);")
+        with w.block(f"for (int line = blockIdx.x; line < {lines}; line += gridDim.x) "):
+            self._open_line()
+            w.here.opened |= {a: single("0") for a in self.over}
+            w.line(f"u8 *const to = filler.claim({self.found.bytes});")
+            for load, place in self._places():
+                pointer = self.expressions.pointer(load.access, {}, {})
+                size = self.length * load.access.dtype.size
+                w.line(f"filler.copy(to + {place}, {pointer}, {size});")
+            w.line("filler.turn.next();")
+        return self.end("fill", ["u8 *stages", "u64 *full", "u64 *empty"])
+
+    def _places(self) -> list[tuple[Load, int]]:
+        """Where in a stage the line of each stream begins."""
+        places, place = [], 0
+        for load in self.found.streams:
+            places.append((load, place))
+            place += self.length * load.access.dtype.size
+        return places
+
+    def _lines(self) -> str:
+        """CUDA for the number of lines."""
+        return " * ".join(self.extent(a) for a in self.found.rows) or "1"
+
+    def _open_line(self) -> None:
+        names = {a: self.w.fresh(f"x_{spell.identifier(a)}_") for a in self.found.rows}
+        if names:
+            self.place("line", names)
+        self.w.here.opened |= {a: single(name) for a, name in names.items()}
+
+    # -- the threads that use
+
+    def _use(self) -> str:
+        p, w, found = self.plan, self.w, self.found
+        self.begin()
+        each = self.turns * self.width
+        for number, load in enumerate(found.held):
+            w.line(f"{self._kind(load)} h{number}[{each}] = {{}};")
+        if found.held:
+            self._hold()
+        w.line(f"Turn<{p.stages}> turn;")
+        with w.block(f"for (int line = blockIdx.x; line < {self._lines()}; line += gridDim.x) "):
+            self._open_line()
+            for number, load in enumerate(found.streams):
+                w.line(f"{self._kind(load)} x{number}[{each}] = {{}};")
+            self._read()
+            levels = [(self.level(f.terms, found.folds), f) for f in found.folds]
+            for level in range(max(k for k, _ in levels) + 1):
+                self._pass([f for k, f in levels if k == level])
+            self._results()
+            if len(found.folds) == 1:  # else a barrier lies between two uses of the same memory
+                w.line(f"users_wait<{p.users}>();")
+        return self.end("use", ["u8 *stages", "u64 *full", "u64 *empty", "float *parts", "float *results"])
+
+    def _hold(self) -> None:
+        """Take what all lines share into registers."""
+        w = self.w
+        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
+            for number, load in enumerate(self.found.held):
+                self._keep(f"h{number}", self.expressions.value(load.var, load.dtype), inner)
+
+    def _kind(self, load: Load) -> str:
+        return ctype.register(load.dtype).type
+
+    def _keep(self, array: str, value: Value, inner: str) -> None:
+        for copy in self.w.copies((inner,)):
+            self.w.line(f"{array}[t * {self.width} + {copy[inner]}] = {value.at(copy)};")
+
+    def _read(self) -> None:
+        """Take a line out of its stage, which can then be filled anew."""
+        w = self.w
+        w.line("stage_await(full + turn.slot, turn.lap);")
+        w.line(f"const u8 *const stage = stages + turn.slot * {self.found.bytes};")
+        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
+            for number, (load, place) in enumerate(self._places()):
+                self._keep(f"x{number}", self.staged(load, f"stage + {place}" if place else "stage"), inner)
+        w.line("__syncwarp();")
+        w.line(f"if (threadIdx.x % {WARP} == 0) stage_release(empty + turn.slot);")
+        w.line("turn.next();")
+
+    def _pass(self, folds: Sequence[Fold]) -> None:
+        """One loop over the elements of the line for some folds."""
+        names = self.accumulators(folds)
+        with self._held_elements():
+            for fold, name in zip(folds, names, strict=True):
+                self.take(fold, name)
+        for fold, name in zip(folds, names, strict=True):
+            self.join(fold, name, self.found.folds.index(fold))
+
+    @contextmanager
+    def _held_elements(self) -> Iterator[None]:
+        """A loop over the elements of a thread, whose operands lie in registers."""
+        w, found = self.w, self.found
+        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
+            arrays = [(f"x{k}", s) for k, s in enumerate(found.streams)]
+            for array, load in [*arrays, *((f"h{k}", h) for k, h in enumerate(found.held))]:
+                places = range(self.width)
+                texts: dict[tuple[int, ...], str] = {(k,): f"{array}[t * {self.width} + {k}]" for k in places}
+                for same in self._same(load):
+                    w.here.values[same] = Value(load.dtype, (inner,), texts)
+            yield
+
+    def _same(self, load: Load) -> list[str]:
+        """Every load of the same elements."""
+        table = self.program.definitions.values()
+        loads = [d for d in table if isinstance(d, Load)]
+        return [d.var for d in loads if (d.access, d.dtype) == (load.access, load.dtype)]
+
+    def _results(self) -> None:
+        if self.of_elements:
+            with self._held_elements():
+                for store in self.of_elements:
+                    self.store(store)
+        if self.of_lines:
+            with self.w.block("if (threadIdx.x == 0) "):
+                for store in self.of_lines:
+                    self.store(store)
