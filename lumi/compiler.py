@@ -298,13 +298,19 @@ def _bufferize(work: Compilation) -> None:
 
 
 def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
-    """How the kernels of each distinct region were found; `names` are theirs in the plan."""
+    """How the kernels of each distinct region were found.
+
+    `names` are theirs in the plan, `variants` those that run them, `rules` the rewrites that fired with the
+    number of their matches, the most first.
+    """
     stories: list[Json] = []
     for key, (variant, _) in work.distinct().items():
         found = work.found[key]
         story: dict[str, Json] = {"bind": describe(variant.box.bind)}
+        story["variants"] = [str(v.box) for v in work.users(key)]
         story["instances"] = sum(variant.key(r) == key for r in variant.regions)
         story["names"] = [kernels.name(step) for step in found.graph.steps]
+        story["rules"] = {r.name: r.matches for r in work.egraphs[key].rewrites}
         stories.append(story | cast("dict[str, Json]", describe(found.explanation)))
     return {"regions": stories}
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lumi.cli.output import Outcome, Output, duration
+from lumi.cli.output import Outcome, Output, aligned, duration
 from lumi.errors import LumiError
 
 if TYPE_CHECKING:
     from lumi.plan.plan import Plan
 
 _RIVALS = 3
+_RULES = 6
+_COLUMNS = ("kernel", "launches", "schedule", "model", "measured", "floor", "× floor", "bytes", "flop")
+_START = 5e-6
+"""Seconds: under a floor below this a kernel's start weighs more than its work, and a ratio says nothing."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,13 +47,32 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
 
 
 def _plan(plan: Plan, regions: list[Any]) -> Iterator[str]:
-    launches = ", ".join(str(len(variant.launches)) for variant in plan.variants)
-    yield f"{plan.name} for {plan.target}: {len(plan.kernels)} kernels, launches a variant: {launches}"
+    from lumi.plan.box import spelled
+
+    labels = [spelled(v.dims.values()) if len(plan.variants) > 1 else "" for v in plan.variants]
+    counts = [str(len(v.launches)) for v in plan.variants]
+    launches = "; ".join(" at ".join(filter(None, pair)) for pair in zip(counts, labels, strict=True))
+    yield f"{plan.name} for {plan.target}: kernels: {len(plan.kernels)}; launches: {launches}"
+    known = _known(plan)
     for region in regions:
         yield ""
-        yield from _region(region)
+        yield from _region(region, known, len(plan.variants) > 1)
     if not regions:
         yield "no region was searched"
+
+
+def _known(plan: Plan) -> dict[str | None, list[str]]:
+    """Name, launches and schedule of each kernel: launches of a call, in the variant with the most.
+
+    A kernel without a name runs as another, which writes over its input.
+    """
+    from lumi.plan.text import show_schedule
+
+    counts = [Counter(plan.kernels[x.kernel].name for x in v.launches) for v in plan.variants]
+    found: dict[str | None, list[str]] = {None: ["(in place)", "", ""]}
+    for k in plan.kernels:
+        found[k.name] = [k.name, str(max(count[k.name] for count in counts)), show_schedule(k.schedule)]
+    return found
 
 
 def _seconds(story: Mapping[str, Any]) -> float:
@@ -57,15 +81,16 @@ def _seconds(story: Mapping[str, Any]) -> float:
     return float(seconds or 0.0) * int(story.get("instances", 1))
 
 
-def _region(story: Mapping[str, Any]) -> Iterator[str]:
-    bound = "".join(f", {name} = {value}" for name, value in story["bind"].items())
+def _region(
+    story: Mapping[str, Any], known: Mapping[str | None, list[str]], is_marked: bool
+) -> Iterator[str]:
     times = f" × {story['instances']}" if story["instances"] > 1 else ""
-    yield f"{story['region'] or 'region'}{times}{bound}: {_taken(story)}"
+    variants = story["variants"] if is_marked else []
+    yield f"{'; '.join([story['region'] + times, *variants])}: {_taken(story)}"
     compared = f"{story['evaluations']} plans compared, {story['trials']} measured"
-    grown = "saturated" if story["saturated"] else "not saturated"
-    yield f"  search {story['mode']}, seed {story['seed']}: {story['enodes']} e-nodes, {grown}; {compared}"
-    for name, kernel in zip(story["names"], story["kernels"], strict=True):
-        yield from _kernel(name, kernel)
+    yield f"  search {story['mode']} from {story['seed']}; {compared}"
+    yield f"  {story['enodes']} e-nodes, {_saturation(story['saturated'], story['rules'])}"
+    yield from _kernels(story, known)
     if story["interrupted"]:
         yield "  stopped by Ctrl-C: the best so far was kept"
     if story["correlation"] is not None:
@@ -79,14 +104,39 @@ def _region(story: Mapping[str, Any]) -> Iterator[str]:
         yield f"  best so far: {', '.join(gains)}"
 
 
-def _kernel(name: str, story: Mapping[str, Any]) -> Iterator[str]:
+def _saturation(is_saturated: bool, rules: Mapping[str, int]) -> str:
+    """Whether saturation came to its end, and the rules that matched most."""
+    busy = [f"{name} {count}" for name, count in rules.items()][:_RULES]
+    more = f" and {len(rules) - len(busy)} more rules" if len(rules) > len(busy) else ""
+    matches = f"; matches: {', '.join(busy)}{more}" if busy else ""
+    return ("saturated" if is_saturated else "stopped by a limit") + matches
+
+
+def _kernels(story: Mapping[str, Any], known: Mapping[str | None, list[str]]) -> Iterator[str]:
+    """A table of the region's kernels, and below each what it was chosen over."""
+    kernels = story["kernels"]
+    rows = [[*known[name], *_figures(k)] for name, k in zip(story["names"], kernels, strict=True)]
+    dropped = {"measured"} if all(k["measured"] is None for k in kernels) else set()
+    kept = [n for n, column in enumerate(_COLUMNS) if column not in dropped]
+    head, *lines = aligned([[row[n] for n in kept] for row in [list(_COLUMNS), *rows]], left=(0, 2))
+    yield f"  {head}"
+    for line, kernel in zip(lines, kernels, strict=True):
+        yield f"  {line}"
+        rivals = sorted(kernel["rivals"], key=lambda r: (r["seconds"] is None, r["seconds"] or 0.0))
+        for rival in rivals[:_RIVALS]:
+            yield f"    instead of {_schedule(rival)}: {_rival_time(rival, _seconds(kernel))}"
+
+
+def _figures(story: Mapping[str, Any]) -> list[str]:
     seconds, floor = _seconds(story), float(story["floor"] or 0.0)
-    ratio = f", {seconds / floor:.2f} × its floor" if floor else ""
-    work = f"{_amount(story['traffic'])}B, {_amount(story['flops'])}flop"
-    yield f"  {name}: {_taken(story)}{ratio} ({duration(floor)}: {work})"
-    rivals = sorted(story["rivals"], key=lambda r: (r["seconds"] is None, r["seconds"] or 0.0))
-    for rival in rivals[:_RIVALS]:
-        yield f"    instead of {_schedule(rival)}: {_rival_time(rival, seconds)}"
+    return [
+        duration(story["modelled"]),
+        duration(story["measured"]),
+        duration(floor),
+        f"{seconds / floor:.2f}" if floor >= _START else "",
+        f"{_amount(story['traffic'])}B",
+        _amount(story["flops"]).strip(),
+    ]
 
 
 def _schedule(rival: Mapping[str, Any]) -> str:

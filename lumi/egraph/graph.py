@@ -72,7 +72,12 @@ class EGraph:
         return tuple(r.name for r in self.rules if r.foreign)
 
     @property
+    def rewrites(self) -> tuple[RuleMatches, ...]:
+        """The rewrite rules that matched, the busiest first."""
+        found = (r for r in self.rules if r.family != "analysis")
+        return tuple(sorted(found, key=lambda r: (-r.matches, r.name)))
+
+    @property
     def busiest(self) -> RuleMatches | None:
         """The rewrite rule that matched most: when a limit stopped saturation, the one to suspect."""
-        rewrites = [r for r in self.rules if r.family != "analysis"]
-        return max(rewrites, key=lambda r: r.matches, default=None)
+        return next(iter(self.rewrites), None)

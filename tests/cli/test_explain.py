@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +13,25 @@ def test_every_kernel_has_its_story(lumi: Lumi, plan: Path) -> None:
     assert (said.status, said.err) == (0, "")
     assert said.out.startswith("scale for cpu: ")
     for kernel in load(plan).kernels:
-        assert f"  {kernel.name}: " in said.out
-    assert "× its floor" in said.out
+        assert re.search(rf"^  {kernel.name} +1  {kernel.schedule.template} ", said.out, re.MULTILINE)
     assert "search none" in said.out
+    assert re.search(r"  \d+ e-nodes, saturated; matches: [a-z-]+ \d+, ", said.out)
+
+
+def test_columns_are_aligned(lumi: Lumi, plan: Path) -> None:
+    lines = lumi("explain", plan).out.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("  kernel "))
+    end = lines[start].index("bytes") + len("bytes")
+    rows = [line for line in lines[start + 1 :] if line.startswith("  k")]
+    assert len(rows) == len(load(plan).kernels)
+    assert all(row[end - 1] == "B" for row in rows)
+
+
+def test_json_names_the_rules_that_fired(lumi: Lumi, plan: Path) -> None:
+    for region in lumi("explain", plan, "--json").json["regions"]:
+        counts = list(region["rules"].values())
+        assert counts == sorted(counts, reverse=True) and counts[-1] > 0
+        assert "tile" in region["rules"]
 
 
 def test_json_holds_the_regions(lumi: Lumi, plan: Path) -> None:
