@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+os.environ.setdefault("LUMI_TARGET", "cpu")  # also where there is a GPU, unless a test asks for it
 
 GOLDEN = Path(__file__).parent / "golden"
 

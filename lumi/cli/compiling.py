@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -67,7 +66,7 @@ def _add_model_options(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="put the compiled kernels into the plan, for this kind of machine",
     )
-    add("--device", metavar="NAME", help="what to compile for: cpu or cuda (default: LUMI_DEVICE, else cpu)")
+    shared.add_target(group, "what to compile for")
 
 
 def _add_search_options(group: argparse._ArgumentGroup) -> None:
@@ -134,7 +133,7 @@ def _options(options: argparse.Namespace, display: Display) -> Options:
         record=options.record,
         replay=options.replay,
         settings=_settings(options),
-        target=options.device or os.environ.get("LUMI_DEVICE") or "cpu",
+        target=shared.target(options),
         progress=display.stage,
         report=display.search,
     )

@@ -32,6 +32,7 @@ def _checks() -> Iterator[Check]:
     yield host.blas()
     yield host.cache()
     yield from gpu.checks()
+    yield gpu.target()
 
 
 def _line(check: Check) -> str:

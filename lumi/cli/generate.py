@@ -33,6 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="a tokenizer.json or GGUF file, if the weights have none",
     )
+    shared.add_plan_target(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("--prompt", metavar="TEXT", help="the text to go on from")
     prompt.add_argument("--tokens", metavar="IDS", help='the same as token ids: "2 818 5279"')
@@ -63,7 +64,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Generate, and print every piece as it comes."""
-    from lumi.plan.file import load
     from lumi.runtime.generate import Limits, generate
     from lumi.runtime.sample import Sampling
     from lumi.runtime.session import Session
@@ -72,7 +72,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     prompt = options.prompt if options.tokens is None else _ids(options.tokens)
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.min_p, options.seed)
     limits = Limits(options.max_tokens, tuple(options.stop), options.ignore_end)
-    plan = load(options.plan)
+    plan = shared.load_plan(options.plan, options.target)
     weights = open_weights(options.weights)
     tokenizer = _tokenizer(options, weights)
     generation = generate(Session(plan, weights), prompt, tokenizer, sampling, limits)

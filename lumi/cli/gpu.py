@@ -11,7 +11,7 @@ from pathlib import Path
 from lumi.cli.check import Check
 
 _NONE = "plans run on the CPU"
-_USE = "lumi run --device cuda"
+_USE = "lumi compile --target cuda"
 _INSTALL = "pip install 'lumi[cuda]'"
 _SLOWER = f"{_INSTALL}; without it Lumi's own kernels compute large matrix products, more slowly"
 _PACKAGES = {"PyCUDA": "pycuda", "cuda-bindings": "cuda-bindings"}
@@ -33,6 +33,16 @@ def checks() -> Iterator[Check]:
     library = _library(*_NVRTC)
     yield Check("NVRTC", library is not None, library or "missing", "" if library else _INSTALL)
     yield _products()
+
+
+def target() -> Check:
+    """What is compiled for where no command says it."""
+    from lumi.backends.cuda.gpu import missing
+    from lumi.backends.targets import default_target
+
+    lacking, chosen = missing(), default_target()
+    why = "" if chosen == "cuda" or not lacking else f": {lacking}"
+    return Check("default target", True, f"{chosen}{why}")
 
 
 def _products() -> Check:

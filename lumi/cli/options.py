@@ -6,9 +6,12 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lumi.errors import LumiError, Source
+
+if TYPE_CHECKING:
+    from lumi.plan.plan import Plan
 
 
 def pair(what: str) -> Callable[[str], tuple[str, str]]:
@@ -28,6 +31,42 @@ def count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no count")
     return int(text)
+
+
+def add_target(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:
+    """Add `--target`, which says `what`."""
+    default = "default: LUMI_TARGET, else cuda where a GPU is usable, else cpu"
+    parser.add_argument("--target", metavar="NAME", help=f"{what}: cpu or cuda ({default})")
+
+
+def target(options: argparse.Namespace) -> str:
+    """The target that is asked for.  Raises `LumiError` for an unknown one."""
+    from lumi.backends import targets
+
+    chosen: str = options.target or targets.default_target()
+    targets.open_backend(chosen)
+    return chosen
+
+
+def add_plan_target(parser: argparse.ArgumentParser) -> None:
+    """Add `--target` for a command that runs a plan."""
+    parser.add_argument(
+        "--target",
+        metavar="NAME",
+        help="run on cpu or cuda, whatever the plan was compiled for (default: that)",
+    )
+
+
+def load_plan(path: Path, target: str | None) -> Plan:
+    """A plan from its file, moved to another target if one is given."""
+    from lumi.plan.file import load
+
+    plan = load(path)
+    if target is None:
+        return plan
+    from lumi.backends.targets import retarget
+
+    return retarget(plan, target)
 
 
 def dims(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:

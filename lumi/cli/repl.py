@@ -5,21 +5,24 @@ from __future__ import annotations
 import argparse
 import sys
 
+from lumi.cli import options as shared
 from lumi.cli.output import Outcome, Output, describe
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """There are no options beyond `--json`."""
+    """Add the options."""
+    shared.add_target(parser, "what entries are computed on")
 
 
 def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Converse.  From a pipe the status is 1 when an entry was wrong."""
     from lumi.repl import prompt
 
+    target = shared.target(options)
     if sys.stdin.isatty() and not output.as_json:
-        prompt.interact()
+        prompt.interact(target)
         return Outcome()
-    answered = prompt.converse(sys.stdin, output.say, output.note)
+    answered = prompt.converse(sys.stdin, output.say, output.note, target)
     report = [
         {"text": e.text, "results": e.results, **({"error": describe(e.error)} if e.error else {})}
         for e in answered

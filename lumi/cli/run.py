@@ -44,15 +44,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--weights", type=Path, metavar="PATH", help="a checkpoint: GGUF, safetensors, or a folder")
     add("--init", choices=["random"], help="make weights up when there are none")
     add("--seed", type=int, default=0, metavar="N", help="seed of --init random (default 0)")
+    shared.add_plan_target(parser)
     add("--output-dir", type=Path, metavar="DIR", help="write each output to DIR/NAME.npy")
 
 
 def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Run the plan once."""
-    from lumi.plan.file import load
     from lumi.runtime.session import Session
 
-    plan = load(options.plan)
+    plan = shared.load_plan(options.plan, options.target)
     inputs = _inputs(options.input)
     session = Session(plan, options.weights, init=options.init, seed=options.seed)
     start = time.perf_counter()

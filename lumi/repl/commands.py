@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lumi import inspect
-from lumi.compiler import Stage, compile_graph
+from lumi.compiler import Options, Stage, compile_graph
 from lumi.errors import LumiError
 from lumi.hlir import text as hlir
 from lumi.hlir.graph import Node
@@ -74,7 +74,8 @@ def _graph(conversation: Conversation, text: str) -> str:
 
 def _stage(stage: Stage) -> Callable[[Conversation, str], str]:
     def run(conversation: Conversation, text: str) -> str:
-        work = compile_graph(conversation.graph(text), until=stage)
+        options = Options(target=conversation.evaluator.target)
+        work = compile_graph(conversation.graph(text), options, until=stage)
         return inspect.show(work, stage).rstrip()
 
     return run

@@ -27,6 +27,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 QUICK = Options(families=("exact",), settings=Settings(mode=Mode.NONE))
 """How entries are compiled: the first plan that works, every rounding as it is written."""
 
+_REMEMBERED = 256
+"""Graphs that are kept in the form in which they are compiled."""
+
 _UPDATE = "update:"
 """Marks the outputs that carry new values of params."""
 
@@ -41,18 +44,30 @@ class _Ready:
     dims: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Exposed:
+    """A graph as it came, as it is compiled, the params it updates, and the text it is known by."""
+
+    given: Graph
+    graph: Graph
+    updated: list[str]
+    key: str
+
+
 @dataclass(slots=True)
 class Evaluator:
-    """Everything that outlives an entry.
+    """Everything that outlives an entry, for graphs that run on `target`.
 
     `params` and `states` hold arrays by key, `inputs` the tensors that names are bound to, by input name.
     """
 
+    target: str = "cpu"
     params: dict[str, Array] = field(default_factory=dict)
     states: dict[str, Array] = field(default_factory=dict)
     inputs: dict[str, Array] = field(default_factory=dict)
     _device: Device | None = None
     _ready: dict[str, _Ready] = field(default_factory=dict)
+    _exposed: dict[int, _Exposed] = field(default_factory=dict)
 
     def run(self, graph: Graph) -> dict[str, Array]:
         """The outputs of the graph by name; states and params are left as it leaves them.
@@ -60,8 +75,8 @@ class Evaluator:
         Dims have their first hint.  A param that no entry has set holds its initial value, or seeded
         random numbers; a state begins with zeros, also when it is declared again with another type.
         """
-        exposed, updated = _expose(graph)
-        ready = self._prepare(exposed)
+        exposed = self._expose(graph)
+        ready, updated = self._prepare(exposed), exposed.updated
         session = ready.session
         if session.plan.states:
             session.load_states({s.name: self.states[s.name] for s in session.plan.states})
@@ -72,15 +87,24 @@ class Evaluator:
             self._ready = {k: r for k, r in self._ready.items() if r.params.isdisjoint(updated)}
         return outputs
 
-    def _prepare(self, graph: Graph) -> _Ready:
-        key = text.show(graph)
+    def _expose(self, graph: Graph) -> _Exposed:
+        """The graph as it is compiled; a graph that comes again is not looked at again."""
+        found = self._exposed.get(id(graph))
+        if found is None:
+            if len(self._exposed) >= _REMEMBERED:
+                self._exposed.clear()
+            found = self._exposed[id(graph)] = _expose(graph)
+        return found
+
+    def _prepare(self, exposed: _Exposed) -> _Ready:
+        key, graph = exposed.key, exposed.graph
         dims = hints(graph)
         for node in graph.leaves(Param):
             self._declare(node, dims, self.params)
         for node in graph.leaves(State):
             self._declare(node, dims, self.states)
         if key not in self._ready:
-            plan = compile_graph(graph, QUICK).plan
+            plan = compile_graph(graph, replace(QUICK, target=self.target)).plan
             assert plan is not None
             self._device = self._device or open_device(plan.target)
             names = [n.op.name for n in graph.nodes if isinstance(n.op, Input)]
@@ -108,12 +132,13 @@ def hints(graph: Graph) -> dict[str, int]:
     return {name: r.hints[0] if r.hints else r.low for name, r in graph.dims.items()}
 
 
-def _expose(graph: Graph) -> tuple[Graph, list[str]]:
+def _expose(graph: Graph) -> _Exposed:
     """The graph with new values of params as outputs, which a plan has instead, and the keys of those."""
     changed = [n.op.key for n in graph.nodes if isinstance(n.op, Param) and n.op.key in graph.updates]
     outputs = {_UPDATE + key: graph.updates[key] for key in changed}
     updates = {key: node for key, node in graph.updates.items() if key not in changed}
-    return replace(graph, outputs={**graph.outputs, **outputs}, updates=updates), changed
+    exposed = replace(graph, outputs={**graph.outputs, **outputs}, updates=updates)
+    return _Exposed(graph, exposed, changed, text.show(exposed))
 
 
 def _random(key: str, dtype: DType, shape: tuple[int, ...]) -> Array:

@@ -13,6 +13,8 @@ from typing import Any
 
 from lumi import paths
 from lumi.backends.cpu.compile import find_compiler, has_openmp
+from lumi.backends.cuda import compile as nvrtc
+from lumi.backends.cuda.gpu import open_gpu
 from lumi.egraph import rules
 from lumi.errors import LumiError, Source
 from lumi.repl import commands
@@ -84,9 +86,9 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
         yield pending.strip("\n")
 
 
-def converse(lines: Iterable[str], say: Print, complain: Print) -> list[Entry]:
+def converse(lines: Iterable[str], say: Print, complain: Print, target: str = "cpu") -> list[Entry]:
     """Answer every entry of a text; one that ends too early is a mistake here."""
-    conversation = Conversation()
+    conversation = Conversation(target)
     answered = []
     for text in entries(lines):
         try:
@@ -99,11 +101,11 @@ def converse(lines: Iterable[str], say: Print, complain: Print) -> list[Entry]:
     return answered
 
 
-def interact() -> None:
+def interact(target: str = "cpu") -> None:
     """Talk with the person at the terminal until they leave."""
     print(_BANNER)
-    threading.Thread(target=_warm_up, daemon=True).start()
-    conversation = Conversation()
+    threading.Thread(target=_warm_up, args=(target,), daemon=True).start()
+    conversation = Conversation(target)
     terminal = _terminal(conversation)
     while True:
         try:
@@ -122,12 +124,14 @@ def interact() -> None:
             print(entry.error.render(), file=sys.stderr)
 
 
-def _warm_up() -> None:
+def _warm_up(target: str) -> None:
     """Find out, while the first entry is being typed, what every process has to find out once."""
     with suppress(LumiError):
         rules.book()
-        compiler = find_compiler()
-        if compiler is not None:
+        if target == "cuda":
+            nvrtc.version()
+            open_gpu()
+        elif (compiler := find_compiler()) is not None:
             has_openmp(compiler)
 
 

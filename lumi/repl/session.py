@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from lumi.errors import LumiError, Source
@@ -22,44 +23,80 @@ from lumi.syntax.reader import read
 NAME = "<repl>"
 """What an entry is called in messages."""
 
+_REMEMBERED = 256
+"""Entries that are kept traced."""
+
 _DEFINITIONS = ("def", "defn", "deflayer", "defmodel", "defmacro", "defdim")
 
 
-class Conversation:
-    """Definitions, tensors and states that live from entry to entry.
+@dataclass(frozen=True, slots=True)
+class _Traced:
+    """An expression that defines nothing: its value, and the graph of what has to be computed for it."""
 
-    A tensor that `def` names is computed then and kept, unless its shape depends on a dim.
+    value: Value
+    graph: Graph
+
+
+class Conversation:
+    """Definitions, tensors and states that live from entry to entry, computed on `target`.
+
+    A tensor that `def` names is computed then and kept, unless its shape depends on a dim.  An entry of
+    expressions that comes again before anything is defined is not traced again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, target: str = "cpu") -> None:
         self.session = Session()
-        self.evaluator = Evaluator()
+        self.evaluator = Evaluator(target)
+        self._known: dict[str, tuple[_Traced, ...]] = {}
 
     def evaluate(self, text: str) -> Iterator[str]:
         """What the forms of an entry print, one after the other.
 
         Raises `LumiError`, an `Incomplete` when the entry ends inside a form; what came before stays.
         """
+        if text in self._known:
+            yield from (self._shown(traced) for traced in self._known[text])
+            return
+        traced = []
         for form in read(Source(NAME, text)):
-            yield from self._form(form)
+            traced.append((yield from self._form(form)))
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        expressions = tuple(one for one in traced if one is not None)
+        if len(expressions) == len(traced):
+            self._known[text] = expressions
 
-    def _form(self, form: Form) -> Iterator[str]:
+    def _form(self, form: Form) -> Generator[str, None, _Traced | None]:
+        """Print what a form has to say; an expression that may come again is returned."""
+        names = {name: id(value) for name, value in self.session.scope.names.items()}
+        expression = None
         match form:
             case List((Symbol("import"), Str(path))):
                 yield self.load(Path(path))
-                return
+                return None
             case List((Symbol("def"), Symbol(name), _)):
+                self._known.clear()
                 self.session.evaluate(form)
                 self._keep(name)
             case _:
                 result = self.session.evaluate(form)
-                arrays = self._compute(result)
+                expression = _Traced(result, self._graph(result))
+                shown = self._shown(expression)
                 if result is not None or not _defines(form):
-                    yield values.show(result, arrays)
+                    yield shown
         yield from (warning.render() for warning in self.session.warnings)
+        if {name: id(value) for name, value in self.session.scope.names.items()} != names or _defines(form):
+            self._known.clear()
+            return None
+        return None if self.session.warnings else expression
+
+    def _shown(self, traced: _Traced) -> str:
+        """Compute an expression and show its value."""
+        return values.show(traced.value, self._compute(traced.value, traced.graph))
 
     def load(self, path: Path) -> str:
         """Take over a file's definitions; says what they are."""
+        self._known.clear()
         module = self.session.load(path)
         models = ", ".join(module.models)
         return f"{path}: {len(module.scope.names)} names" + (f", models {models}" if models else "")
@@ -91,9 +128,8 @@ class Conversation:
         outputs = {f"{OUTPUT}.{k}": node for k, node in enumerate(wanted.values())}
         return self.session.graph("entry", outputs)
 
-    def _compute(self, result: Value) -> dict[int, Array]:
-        """The arrays of all tensors in a value, by the node's id; the updates of the entry take effect."""
-        graph = self._graph(result)
+    def _compute(self, result: Value, graph: Graph) -> dict[int, Array]:
+        """The arrays of all tensors in a value, by the node's id; the updates of its graph take effect."""
         outputs = self.evaluator.run(graph) if graph.roots() else {}
         arrays = {node.id: outputs[name] for name, node in graph.outputs.items()}
         given = {
@@ -113,7 +149,7 @@ class Conversation:
             graph = self._graph(bound)
             if not graph.roots() or graph.dims:
                 return
-            arrays = self._compute(bound)
+            arrays = self._compute(bound, graph)
         except BaseException:
             del self.session.scope.names[name]
             raise

@@ -112,7 +112,7 @@ WRONG = {
         ["MODEL", "--config", "none.json"],
         "file error: none.json: No such file or directory",
     ),
-    "unknown device": (["MODEL", "--device", "abacus"], "device error: Lumi does not compile for 'abacus'"),
+    "unknown target": (["MODEL", "--target", "abacus"], "device error: Lumi does not compile for 'abacus'"),
     "no folder to write to": (
         ["MODEL", "--search", "none", "-o", "none/p.lumiplan"],
         "plan error: cannot write none/p.lumiplan: there is no folder none",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lumi.backends import targets
 from lumi.backends.cpu import compile as c
 from lumi.backends.cpu import library
 from lumi.backends.cuda import cublas
@@ -112,10 +113,22 @@ def test_a_gpu_is_told_with_its_libraries(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(cublas, "find_library", lambda: None)
     device, driver, pycuda, bindings, nvrtc, products = gpu.checks()
     assert (device.works, device.found) == (True, "NVIDIA H200")
-    assert "--device cuda" in device.advice
+    assert "--target cuda" in device.advice
     assert driver.found == "CUDA 12.8"
     assert (pycuda.works, pycuda.advice) == (False, "pip install 'lumi[cuda]'")
     assert (bindings.works, bindings.found, bindings.advice) == (True, "12.9.1", "")
     assert nvrtc.advice == "pip install 'lumi[cuda]'"
     assert (products.works, products.found) == (False, "missing")
     assert products.advice.startswith("pip install 'lumi[cuda]'; without it")
+
+
+def test_the_default_target_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("LUMI_TARGET", raising=False)
+    monkeypatch.setattr("lumi.backends.cuda.gpu.missing", lambda: "there is no NVIDIA GPU")
+    monkeypatch.setattr(targets, "missing", lambda: "there is no NVIDIA GPU")
+    assert gpu.target().found == "cpu: there is no NVIDIA GPU"
+    monkeypatch.setattr("lumi.backends.cuda.gpu.missing", lambda: "")
+    monkeypatch.setattr(targets, "missing", lambda: "")
+    assert gpu.target().found == "cuda"
+    monkeypatch.setenv("LUMI_TARGET", "cpu")
+    assert gpu.target().found == "cpu"

@@ -30,3 +30,21 @@ def test_json_has_every_entry(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> No
     assert first == {"text": "(iota 3)", "results": ["[0 1 2]  ; i32 [3]"]}
     assert second["results"] == []
     assert second["error"]["kind"] == "name error"
+
+
+@pytest.mark.cuda
+def test_entries_are_computed_on_the_gpu(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
+    say("(def x (iota 3))\n(* x 2)\n(reduce-sum (* x 2))\n", monkeypatch)
+    said = lumi("repl", "--target", "cuda")
+    assert (said.status, said.out) == (0, "[0 2 4]  ; i32 [3]\n6  ; i32 []\n")
+
+
+def test_an_unknown_target_is_refused(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
+    say("1\n", monkeypatch)
+    said = lumi("repl", "--target", "abacus")
+    assert said.status == 1 and "does not compile for 'abacus'" in said.err
+
+
+def test_kernels_are_those_of_the_target(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
+    say(",plan (iota 3)\n", monkeypatch)
+    assert "cuda" in lumi("repl", "--target", "cuda").out

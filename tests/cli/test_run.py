@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lumi.errors import LumiError
+from lumi.plan.file import load
 from tests.cli.conftest import Lumi
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)
@@ -122,3 +124,30 @@ def test_a_mistake_is_named(
     assert (said.status, said.out) == (1, "")
     assert message in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_plan_for_another_target_is_moved(lumi: Lumi, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cuda.lumiplan"
+    assert lumi("compile", model, "-o", path, "--search", "none", "--target", "cuda").status == 0
+    assert load(path).target == "cuda"
+    arguments = ["run", path, "--init", "random", "--input", "x=[[1, 2, 3, 4]]", "--json"]
+    said = lumi(*arguments, "--target", "cpu")
+    assert said.status == 0
+    assert said.json["outputs"]["y"]["shape"] == [1, 4]
+    refused = lumi(*arguments, "--target", "abacus").json["error"]
+    assert refused["message"] == "Lumi does not compile for 'abacus'"
+
+
+def test_a_plan_whose_target_is_missing_says_so(
+    lumi: Lumi, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cuda.lumiplan"
+    assert lumi("compile", model, "-o", path, "--search", "none", "--target", "cuda").status == 0
+
+    def nothing() -> None:
+        raise LumiError("device error", "there is no NVIDIA GPU", hint="use --target cpu")
+
+    monkeypatch.setattr("lumi.backends.cuda.device.open_gpu", nothing)
+    said = lumi("run", path, "--init", "random", "--input", "x=[[1, 2, 3, 4]]")
+    assert said.status == 1
+    assert "there is no NVIDIA GPU" in said.err and "--target cpu" in said.err

@@ -176,3 +176,60 @@ def test_names_keywords_and_lines_for_completion(conversation: Conversation) -> 
     assert conversation.keywords("own") == {"k": "default 1", "name": "of the layer"}
     assert conversation.keywords("softmax") == {"axis": "default -1"}
     assert conversation.keywords("let") == conversation.keywords("nothing") == {}
+
+
+def traced(conversation: Conversation, *entries: str) -> list[int]:
+    """How many forms each entry evaluates when it comes."""
+    counts = []
+    evaluate = conversation.session.evaluate
+    with pytest.MonkeyPatch.context() as patch:
+        for entry in entries:
+            seen: list[object] = []
+            patch.setattr(conversation.session, "evaluate", lambda form: seen.append(form) or evaluate(form))  # noqa: B023
+            list(conversation.evaluate(entry))
+            counts.append(len(seen))
+    return counts
+
+
+def test_an_entry_that_comes_again_is_not_traced_again(conversation: Conversation) -> None:
+    entries = "(def x (iota 3))", "(* x 2)", "(* x 2)", "[(+ x 1) 7]", "[(+ x 1) 7]", "(* x 2)"
+    assert traced(conversation, *entries) == [1, 1, 0, 1, 0, 0]
+    assert printed(conversation, "(* x 2)") == ["[0 2 4]  ; i32 [3]"]
+
+
+@pytest.mark.parametrize(
+    "definition", ["(def x (iota 2))", "(defn f [y] y)", "(do (def x (iota 2)) nil)", "(defdim n :max 9)"]
+)
+def test_definitions_make_entries_new(conversation: Conversation, definition: str) -> None:
+    printed(conversation, "(defn f [y] (* 2 y))", "(def x (iota 3))", "(f x)")
+    assert traced(conversation, "(f x)") == [0]
+    try:
+        printed(conversation, definition)
+    except LumiError:
+        return  # where a definition may not stand
+    assert traced(conversation, "(f x)") == [1]
+
+
+def test_entries_that_come_again_see_new_states(conversation: Conversation) -> None:
+    step = '(let [n (state "n" [] :dtype i32)] (set! n (+ n 1)) n)'
+    assert printed(conversation, step, step, step) == [f"{k}  ; i32 []" for k in (1, 2, 3)]
+
+
+def test_entries_that_come_again_see_new_params(conversation: Conversation) -> None:
+    step = '(let [w (param "w" [] :init 1)] (set! w (* w 3)) w)'
+    assert printed(conversation, step, step, step) == [f"{k:.1f}  ; f32 []" for k in (3, 9, 27)]
+
+
+def test_warnings_are_told_each_time(conversation: Conversation) -> None:
+    entry = "(let [count 3] count)"
+    first = printed(conversation, entry)
+    assert len(first) == 2 and "hides" in first[1]
+    assert printed(conversation, entry) == first
+
+
+def test_imports_make_entries_new(conversation: Conversation, tmp_path: Path) -> None:
+    path = tmp_path / "f.lumi"
+    path.write_text("(defn f [x] (* 10 x))\n")
+    printed(conversation, "(defn f [x] x)", "(f 3)")
+    printed(conversation, f'(import "{path}")')
+    assert printed(conversation, "(f 3)") == ["30"]

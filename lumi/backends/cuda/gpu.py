@@ -356,9 +356,18 @@ def _is_installed(name: str) -> bool:
         return False
 
 
-@functools.cache
 def open_gpu() -> Gpu:
     """The GPU of this machine, opened once.  Raises `LumiError` that says what is missing."""
+    with _OPENING:
+        return _opened()
+
+
+_OPENING = threading.Lock()
+"""So that two threads share one stream."""
+
+
+@functools.cache
+def _opened() -> Gpu:
     return Gpu()
 
 

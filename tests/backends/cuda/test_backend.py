@@ -37,10 +37,10 @@ def test_unknown_target_lists_the_known() -> None:
 
 def test_without_pycuda_the_device_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
-    gpu.open_gpu.cache_clear()
+    gpu._opened.cache_clear()
     with pytest.raises(LumiError, match="PyCUDA cannot be used") as told:
         open_device("cuda")
-    gpu.open_gpu.cache_clear()
+    gpu._opened.cache_clear()
     assert told.value.hint == "pip install 'lumi[cuda]'"
 
 
