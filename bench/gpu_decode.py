@@ -16,32 +16,16 @@ from pathlib import Path
 
 import numpy as np
 from gpu import copy_bandwidth
+from kernel_times import kernel_times, launches_of, show
 
 from lumi import paths
-from lumi.backends.cuda.gpu import Gpu, open_gpu
-from lumi.backends.cuda.launch import Launches
+from lumi.backends.cuda.gpu import open_gpu
 from lumi.compiler import Options, compile_plan
 from lumi.errors import Source
-from lumi.plan.plan import Plan, Role
+from lumi.plan.plan import Role
 from lumi.runtime.session import Session
 
 PROMPT = 128
-
-
-def report(gpu: Gpu, session: Session, plan: Plan) -> None:
-    """The kernels of a decode step with their microseconds, back to back and warm, and their share."""
-    launches = plan.variants[0].launches
-    entries = session._ready[0].program.launches.entries
-    dims = {"seq": 1, "past": PROMPT}
-    rows = []
-    for number in sorted({launch.kernel for launch in launches}):
-        mine = [e for e, launch in zip(entries, launches, strict=True) if launch.kernel == number]
-        alone = Launches(gpu, mine * max(1, 64 // len(mine)))
-        alone.run(dims)
-        seconds = gpu.seconds(lambda alone=alone: alone.start(dims)) / len(alone.entries)
-        rows.append((seconds * len(mine), seconds, len(mine), mine[0].cells, plan.kernels[number].name))
-    for total, seconds, count, cells, name in sorted(rows, reverse=True):
-        print(f"{total * 1e6:8.1f} us = {count:3d} x {seconds * 1e6:7.2f} us  {cells:6d} cells  {name}")
 
 
 def main() -> None:
@@ -67,7 +51,7 @@ def main() -> None:
         session(tokens=tokens[:, :1], past=PROMPT + step)
         times.append(time.perf_counter() - start)
     seconds = statistics.median(times[4:])
-    launched = session._ready[0].program.launches
+    launched = launches_of(session, 0)
     graph = statistics.median(
         gpu.seconds(lambda: launched.start({"seq": 1, "past": PROMPT})) for _ in range(20)
     )
@@ -78,7 +62,7 @@ def main() -> None:
         f"compiled in {compiled:.1f} s"
     )
     if options.kernels:
-        report(gpu, session, plan)
+        show(kernel_times(gpu, session, 0, {"seq": 1, "past": PROMPT}))
     if options.json:
         told = {"command": " ".join(sys.argv), "gpu": gpu.name, "driver": gpu.driver_version}
         told |= {

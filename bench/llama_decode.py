@@ -107,7 +107,61 @@ def peers(options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def main() -> None:
+def made(options: argparse.Namespace) -> tuple[Session, dict[str, Any]]:
+    """The model with random weights and states, and how long it took to get there."""
+    start = time.perf_counter()
+    CudaDevice().load(plan_of(compiled(Mode.NONE, options)))
+    told: dict[str, Any] = {"first_plan_s": time.perf_counter() - start}
+    start = time.perf_counter()
+    work = compiled(Mode(options.search), options)
+    told |= {"compile_s": time.perf_counter() - start}
+    told["stages"] = {stage.value: seconds for stage, seconds in work.seconds.items()}
+    start = time.perf_counter()
+    session = Session(plan_of(work), init="random")
+    session.randomize_states(1)
+    session.device.wait()
+    told |= {"load_s": time.perf_counter() - start}
+    return session, told | {"launches": [len(v.launches) for v in session.plan.variants]}
+
+
+def plan_of(work: Compilation) -> Plan:
+    assert work.plan is not None
+    return work.plan
+
+
+def decoded(gpu: Gpu, session: Session, bandwidth: float, options: argparse.Namespace) -> dict[int, Any]:
+    """Steps at each length beside their floors, printed as they are known."""
+    found: dict[int, Any] = {}
+    for length in LENGTHS:
+        one = decode(gpu, session, length, options.steps)
+        size = read_bytes(session.plan, length)
+        floor = size / bandwidth
+        found[length] = {**one, "floor": floor, "bytes": size}
+        print(
+            f"kv {length}: graph {one['graph'] * 1e3:.3f} ms, floor {floor * 1e3:.3f} ms, "
+            f"{floor / one['graph']:.1%} of copy; a call {one['wall'] * 1e3:.3f} ms, of it host "
+            f"{one['host'] * 1e6:.0f} us",
+            flush=True,
+        )
+        if options.kernels:
+            found[length]["kernels"] = kernel_times(gpu, session, 0, {"seq": 1, "past": length - 1})
+            show(found[length]["kernels"])
+    return found
+
+
+def memory(gpu: Gpu, plan: Plan, before: int) -> dict[str, int]:
+    """Bytes of the GPU that are taken now beside those taken before, and what for."""
+    found = {**held_bytes(plan), "taken": gpu.used() - before, "arena": max(v.arena for v in plan.variants)}
+    beyond = found["taken"] - found["weights"] - found["states"]
+    print(
+        f"memory: {found['taken'] / 1e9:.2f} GB taken = weights {found['weights'] / 1e9:.2f} + states "
+        f"{found['states'] / 1e9:.2f} + {beyond / 1e9:.2f} (arena {found['arena'] / 1e9:.2f})",
+        flush=True,
+    )
+    return found
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--dtype", choices=["bf16", "f32"], default="bf16")
@@ -117,68 +171,27 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--kernels", action="store_true", help="time each kernel alone")
     parser.add_argument("--peers", action="store_true", help="also run PyTorch and Transformers")
-    options = parser.parse_args()
-    gpu = open_gpu()
+    return parser.parse_args()
+
+
+def main() -> None:
+    options, gpu = arguments(), open_gpu()
     before = gpu.used()
-    told: dict[str, Any] = {
-        "command": f"python {' '.join(sys.argv)}",
-        "gpu": gpu.name,
-        "driver": gpu.driver_version,
-    }
-    start = time.perf_counter()
-    CudaDevice().load(compiled(Mode.NONE, options).plan)
-    told["first_plan_s"] = time.perf_counter() - start
-    start = time.perf_counter()
-    work = compiled(Mode(options.search), options)
-    plan = work.plan
-    told |= {
-        "compile_s": time.perf_counter() - start,
-        "stages": {s.value: t for s, t in work.seconds.items()},
-    }
-    start = time.perf_counter()
-    session = Session(plan, init="random")
-    session.randomize_states(1)
-    session.device.wait()
-    told |= {"load_s": time.perf_counter() - start, "launches": [len(v.launches) for v in plan.variants]}
-    told["copy"] = copy_bandwidth(gpu)
+    session, told = made(options)
+    bandwidth = copy_bandwidth(gpu)
     print(
-        f"{gpu.name}, copy {told['copy'] / 1e12:.2f} TB/s; first plan {told['first_plan_s']:.1f} s, "
-        f"compiled in {told['compile_s']:.1f} s, loaded in {told['load_s']:.1f} s; "
-        f"launches {told['launches']}",
+        f"{gpu.name}, copy {bandwidth / 1e12:.2f} TB/s; first plan {told['first_plan_s']:.1f} s, compiled in "
+        f"{told['compile_s']:.1f} s, loaded in {told['load_s']:.1f} s; launches {told['launches']}",
         flush=True,
     )
-    told["decode"] = {}
-    for length in LENGTHS:
-        found = decode(gpu, session, length, options.steps)
-        floor = read_bytes(plan, length) / told["copy"]
-        told["decode"][length] = {**found, "floor": floor, "bytes": read_bytes(plan, length)}
-        print(
-            f"kv {length}: graph {found['graph'] * 1e3:.3f} ms, floor {floor * 1e3:.3f} ms, "
-            f"{floor / found['graph']:.1%} of copy; a call {found['wall'] * 1e3:.3f} ms, of it host "
-            f"{found['host'] * 1e6:.0f} us",
-            flush=True,
-        )
-        if options.kernels:
-            rows = kernel_times(gpu, session, 0, {"seq": 1, "past": length - 1})
-            told["decode"][length]["kernels"] = rows
-            show(rows)
-    told["memory"] = {
-        **held_bytes(plan),
-        "taken": gpu.used() - before,
-        "arena": max(v.arena for v in plan.variants),
-    }
-    memory = told["memory"]
-    beyond = memory["taken"] - memory["weights"] - memory["states"]
-    print(
-        f"memory: {memory['taken'] / 1e9:.2f} GB taken = weights {memory['weights'] / 1e9:.2f} + states "
-        f"{memory['states'] / 1e9:.2f} + {beyond / 1e9:.2f} (arena {memory['arena'] / 1e9:.2f})",
-        flush=True,
-    )
+    told["decode"] = decoded(gpu, session, bandwidth, options)
+    told["memory"] = memory(gpu, session.plan, before)
     if options.peers:
         told["peers"] = peers(options)
         print(json.dumps(told["peers"]), flush=True)
     if options.json:
-        options.json.write_text(json.dumps(told, indent=1) + "\n")
+        head = {"command": f"python {' '.join(sys.argv)}", "gpu": gpu.name, "driver": gpu.driver_version}
+        options.json.write_text(json.dumps({**head, "copy": bandwidth, **told}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
