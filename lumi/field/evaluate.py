@@ -131,7 +131,8 @@ class Frame:
     def slabs(self, store: Store) -> Iterator[Frame]:
         """This frame, or if terms of the store are too large, frames that share one of its axes out."""
         free = free_axes([store.term])
-        largest = max(math.prod(len(self.ranges[a]) for a in axes) for axes in free.values())
+        held = [free[id(t)] for t in _needed(store.term)]
+        largest = max(math.prod(len(self.ranges[a]) for a in axes) for axes in held)
         outer = self.ordered(free[id(store.term)] - bound_axes([store.term]))
         if largest <= SLAB or not outer:
             yield self
@@ -219,9 +220,9 @@ class Frame:
             return self._fold(op, bound, self.memo[id(body)])
         assert isinstance(body, Bin)
         a, b = self.memo[id(body.a)], self.memo[id(body.b)]
-        if all(f.dtype and np.isfinite(f.array).all() for f in (a, b)):
-            return self._contract(bound, a, b)
-        return self._fold(op, bound, self._binary(body.op, a, b))
+        if a.dtype is None or b.dtype is None:
+            return self._fold(op, bound, self._binary(body.op, a, b))
+        return self._contract(bound, a, b, all(np.isfinite(f.array).all() for f in (a, b)))
 
     def _fold(self, op: str, bound: Sequence[str], value: Field) -> Field:
         kept = tuple(a for a in value.axes if a not in bound)
@@ -242,12 +243,16 @@ class Frame:
                 raise KeyError(op)
         return Field(np.asarray(array), kept, value.dtype)
 
-    def _contract(self, bound: Sequence[str], a: Field, b: Field) -> Field:
-        """Σ over `bound` of a product that is never held whole."""
+    def _contract(self, bound: Sequence[str], a: Field, b: Field, finite: bool) -> Field:
+        """Σ over `bound` of a product that is never held whole.
+
+        A BLAS may leave out what it multiplies by 0, which an infinity must not be.
+        """
         axes = self.ordered({*a.axes, *b.axes})
         kept = tuple(x for x in axes if x not in bound)
         labels = [[axes.index(x) for x in names] for names in (a.axes, b.axes, kept)]
-        total = np.asarray(np.einsum(a.array, labels[0], b.array, labels[1], labels[2], optimize=True))
+        factors = (a.array, labels[0], b.array, labels[1], labels[2])
+        total = np.asarray(np.einsum(*factors, optimize=finite))
         return Field(total * total.dtype.type(self._repeats(bound, axes)), kept, a.dtype)
 
     def _repeats(self, bound: Sequence[str], axes: Sequence[str]) -> int:

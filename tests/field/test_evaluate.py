@@ -276,6 +276,27 @@ def test_slabs_give_what_the_whole_gives(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(buffers["B2"], w @ x.T + np.arange(7), rtol=1e-12)
 
 
+def test_product_that_is_never_held_needs_no_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
+    accesses = {
+        "x": Access("B0", (of_axis("s"), of_axis("k")), (4, 4), F32),
+        "w": Access("B1", (of_axis("n"), of_axis("k")), (4, 4), F32),
+    }
+    total = Red("sum", ("k",), Bin("mul", In("x", ("s", "k"), F32), In("w", ("n", "k"), F32)))
+    store = Store(total, Access("B2", (of_axis("s"), of_axis("n")), (4, 4), F32))
+    made = region({"s": 4, "n": 4, "k": 4}, accesses, store)
+    frame = module.Frame({a: range(4) for a in "snk"}, made.accesses, {}, {}, True)
+    for largest, slabs in ((16, 1), (15, 2)):
+        monkeypatch.setattr(module, "SLAB", largest)
+        assert len(list(frame.slabs(store))) == slabs
+
+
+def test_product_of_zero_and_an_infinity_is_no_number() -> None:
+    total = Red("sum", ("k",), Bin("mul", In("a", ("i", "k"), F32), In("b", ("k", "j"), F32)))
+    a, b = np.array([[INF, 1.0], [0.0, 2.0]]), np.array([[0.0, 1.0], [3.0, 4.0]])
+    got, _ = evaluate_term(total, {"i": 2, "j": 2, "k": 2}, {"a": a, "b": b})
+    np.testing.assert_array_equal(got, [[np.nan, INF], [6.0, 8.0]])
+
+
 def test_regions_pass_values_by_actual_name() -> None:
     at = (of_axis("i"),)
     read = {"a": Access("B0", at, (2,), F32)}
