@@ -26,12 +26,12 @@ REASONS = {"outside": Reason.CRASH, "endless": Reason.TIMEOUT, "wrong": Reason.W
 def planting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "emit", planted.emit)
     monkeypatch.setattr(measure, "Worker", lambda _: Worker(planted.__name__))
-    monkeypatch.setattr(child, "HANG", 12.0)
+    monkeypatch.setattr(child, "HANG", 7.0)
 
 
 def searched(*names: str) -> Found:
     region, hint = WORK.region(), WORK.sizes(WORK.small)
-    settings = Settings(Mode.MEASURE, hints=(hint,), evaluations=40, trials=12, seconds=120.0)
+    settings = Settings(Mode.MEASURE, hints=(hint,), evaluations=40, trials=2 + 2 * len(names), seconds=120.0)
     backend = planted.PlantedBackend(*names)
     return search(region, saturate(region), settings, backend, timings=Timings())
 
