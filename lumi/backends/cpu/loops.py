@@ -12,7 +12,7 @@ from lumi.llir import spell
 UNROLLED = 4
 """Turns of a loop that the C compiler is told to write out, so that positions become constants."""
 
-LINES = 768
+LINES = 1536
 """Lines that may come of it, inner loops written out too: code that grows by more takes compilers minutes,
 and gains nothing."""
 
