@@ -21,6 +21,7 @@ class Weights:
     """What a node costs a greedy choice; every node not named here costs 1.
 
     `repass`: an accumulator whose body needs a finished reduction of its own axis, so a second pass.
+    `wide`: a sum of products of other values than halves, which fewer devices are fast at.
     `masked` and `unmasked`: a loop that may skip tiles, and one that may not.  `chunked` and `whole`: a
     loop over chunks of an axis that may be split, and one over all of it.
     """
@@ -31,6 +32,7 @@ class Weights:
     whole: int
     unmasked: int = 20
     accumulator: int = 3
+    wide: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,13 @@ class Seed:
 def families(splits: bool) -> tuple[Weights, ...]:
     """Every combination of styles, the most promising first."""
     chunkings = ((90, 0), (0, 300)) if splits else ((0, 0),)
-    return tuple(
+    usual = (
         Weights(repass, masked, chunked, whole)
         for repass in (300, 0)
         for chunked, whole in chunkings
         for masked in (0, 60)
     )
+    return (*usual, *(Weights(300, 0, chunked, whole, wide=1000) for chunked, whole in chunkings))
 
 
 class Greedy:
@@ -104,64 +107,70 @@ class Greedy:
         total = weights.accumulator + (weights.masked if "Mask" in kinds else weights.unmasked)
         if space.egraph.final.get(step, 0) & axes:
             total += weights.repass
+        if node.attrs[0] == "sum" and self._is_wide(step):
+            total += weights.wide
         if axes & self.splits:
             total += weights.chunked if "Chunk" in kinds else weights.whole
         return total
 
-
-Cut = Callable[[Space, Draft, int], bool]
-"""Whether a family stores a class, given the draft without cuts."""
-
-
-def _never(space: Space, draft: Draft, number: int) -> bool:
-    return False
+    def _is_wide(self, body: int) -> bool:
+        """Whether a body multiplies, and in no form two halves."""
+        products = [n for n in self.space.alternatives[body] if n.op == "Bin" and n.attrs[0] == "mul"]
+        halves = any(all(self.space.is_half(c) for c in n.children) for n in products)
+        return bool(products) and not halves
 
 
-def _reductions(space: Space, draft: Draft, number: int) -> bool:
-    return draft.node(number).op == "Fin"
+Cut = Callable[[Space, Draft], set[int]]
+"""The classes of a draft without cuts that a family stores, as far as they can be stored."""
 
 
-def _contractions(space: Space, draft: Draft, number: int) -> bool:
-    return _reductions(space, draft, number) and space.is_contraction(number)
+def _nothing(space: Space, draft: Draft) -> set[int]:
+    return set()
 
 
-def _operands(space: Space, draft: Draft, number: int) -> bool:
-    """A contraction, or a factor of one that is computed from what lies in memory."""
-    if _contractions(space, draft, number):
-        return True
-    return any(
-        _multiplies(draft, user) and _is_summed(space, draft, user) for user in draft.users.get(number, ())
-    )
+def _reductions(space: Space, draft: Draft) -> set[int]:
+    return {c for c in draft.bodies if draft.node(c).op == "Fin"}
 
 
-def _multiplies(draft: Draft, number: int) -> bool:
-    node = draft.node(number)
-    return node.op == "Bin" and node.attrs[0] == "mul"
+def _contractions(space: Space, draft: Draft) -> set[int]:
+    return {c for c in _reductions(space, draft) if space.is_contraction(c)}
 
 
-def _is_summed(space: Space, draft: Draft, product: int) -> bool:
-    """Whether a product is summed up by a contraction."""
-    sums = [a for a in draft.users.get(product, ()) if draft.node(a).op == "Acc"]
-    totals = (f for a in sums if draft.node(a).children[1] == product for f in draft.users.get(a, ()))
-    return any(_contractions(space, draft, f) for f in totals)
+def _operands(space: Space, draft: Draft) -> set[int]:
+    """Contractions, and the factors of them."""
+    found = _contractions(space, draft)
+    bodies = [draft.node(_accumulator(draft, c).children[1]) for c in found]
+    return found | {c for b in bodies if b.op == "Bin" and b.attrs[0] == "mul" for c in b.children}
 
 
-def _chunks(space: Space, draft: Draft, number: int) -> bool:
-    if not _reductions(space, draft, number):
-        return False
-    accumulator = draft.node(draft.node(number).children[0])
-    return "Chunk" in space.domain_kinds(accumulator.children[0])
+def _factors(space: Space, draft: Draft) -> set[int]:
+    """Contractions, and the factors of them that can be held as halves."""
+    found = _contractions(space, draft)
+    return found | {c for c in _operands(space, draft) - found if space.storage(c).is_half}
 
 
-def _everything(space: Space, draft: Draft, number: int) -> bool:
-    return draft.node(number).op in ("Fin", "Un", "Bin", "Sel")
+def _chunks(space: Space, draft: Draft) -> set[int]:
+    def is_chunked(number: int) -> bool:
+        return "Chunk" in space.domain_kinds(_accumulator(draft, number).children[0])
+
+    return {c for c in _reductions(space, draft) if is_chunked(c)}
+
+
+def _everything(space: Space, draft: Draft) -> set[int]:
+    return {c for c in draft.bodies if draft.node(c).op in ("Fin", "Un", "Bin", "Sel")}
+
+
+def _accumulator(draft: Draft, number: int) -> ENode:
+    """The accumulator that a reduction is the end of."""
+    return draft.node(draft.node(number).children[0])
 
 
 CUTS: Mapping[str, Cut] = {
     "reductions": _reductions,
     "contractions": _contractions,
     "operands": _operands,
-    "none": _never,
+    "factors": _factors,
+    "none": _nothing,
     "chunks": _chunks,
     "everything": _everything,
 }
@@ -178,10 +187,9 @@ def seeds(planner: Planner, cuts: Sequence[str]) -> Iterator[Seed]:
             draft = planner.draft(Genome(choice, frozenset()))
         except InfeasibleError:
             continue
-        storable = [c for c, v in draft.bodies.items() if _may_store(planner, c, v)]
+        storable = {c for c, v in draft.bodies.items() if _may_store(planner, c, v)}
         for name in cuts:
-            chosen = frozenset(c for c in storable if CUTS[name](space, draft, c))
-            cut = chosen | frozenset(space.readable)
+            cut = frozenset(CUTS[name](space, draft) & storable) | frozenset(space.readable)
             key = (tuple((c, choice[c]) for c in sorted(draft.bodies)), cut)
             if key not in seen:
                 seen.add(key)

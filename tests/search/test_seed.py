@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+from lumi.compiler import Stage, compile_model
+from lumi.dtype import BF16, F32
+from lumi.errors import Source
+from lumi.llir.kernel import Dot, accesses, walk
 from lumi.search.draft import InfeasibleError
+from lumi.search.model import estimate
 from lumi.search.planner import Planner
 from lumi.search.seed import CUTS, Greedy, Seed, Weights, families, seeds
-from lumi.search.space import Genome
-from tests.search.plans import loops, planner_of
+from lumi.search.settings import Settings
+from lumi.search.space import Genome, Space
+from tests.search.plans import DEFAULT, MACHINE, loops, planner_of
 from tests.workloads import WORKLOADS
+
+NORMED_PRODUCT = """
+(defmodel product [(x bf16 [64 256]) (w bf16 [512 256])]
+  "A norm of halves, then a product."
+  (einsum (rms-norm x :name "norm") [m k] w [n k] -> [m n]))
+"""
 
 
 def made(planner: Planner, *cuts: str) -> list[Seed]:
@@ -17,7 +29,7 @@ def made(planner: Planner, *cuts: str) -> list[Seed]:
 
 
 def test_families_cover_every_style_once() -> None:
-    assert len(set(families(True))) == 8 and len(set(families(False))) == 4
+    assert len(set(families(True))) == 10 and len(set(families(False))) == 5
 
 
 def test_seeds_are_distinct() -> None:
@@ -62,3 +74,18 @@ def test_cut_families_store_what_their_names_say() -> None:
     by_cut = {s.cut: s.genome.cuts - set(space.readable) for s in made(planner)}
     assert by_cut["none"] == frozenset() and by_cut["chunks"]
     assert by_cut["contractions"] <= by_cut["reductions"] <= by_cut["everything"]
+
+
+def test_factors_that_are_halves_are_stored_as_such() -> None:
+    """Between norm and product, and not the sum that a rule takes the norm's last factor out of."""
+    work = compile_model(Source("product", NORMED_PRODUCT), until=Stage.EGRAPH)
+    ((key, (_, region)),) = work.distinct().items()
+    space = Space(region, work.egraphs[key])
+    planner = Planner(space, Settings(), lambda k: (estimate(k, {}, MACHINE).seconds, DEFAULT))
+    stored = {}
+    for seed in seeds(planner, ["factors"]):
+        plan = planner.assemble(planner.draft(seed.genome))
+        (dot,) = [p.kernel for p in plan.pieces if any(isinstance(s, Dot) for s in walk(p.kernel.body))]
+        stored[seed.weights.wide] = {a.dtype for a, writes in accesses(dot) if not writes}
+    assert stored[1000] == {BF16}
+    assert F32 in stored[0]
