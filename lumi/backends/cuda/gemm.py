@@ -27,12 +27,18 @@ NONE = Side(1, 0, 0, 0)
 
 
 def find(kernel: Kernel) -> Product | None:
-    """The product that a kernel is, when one call of cuBLASLt computes it."""
+    """The product that a kernel is, when one call of cuBLASLt computes it, call after call.
+
+    Addresses and sizes are part of a captured graph.  A place in a buffer that depends on dims, or a
+    length that adds them up, grows from step to step, and would take a new graph each time.
+    """
     found = product.find(kernel)
-    if found is None or len(found.batch) > 1:
+    if found is None or len(found.batch) > 1 or any(isinstance(t.offset, Dim) for t in found.tensors):
         return None
     found = found.row_major()
-    return found if found is not None and _has_epilogue(found) else None
+    if found is None or any(isinstance(e, Dim) and len(e.terms) > 1 for e in found.extents):
+        return None
+    return found if _has_epilogue(found) else None
 
 
 def _has_epilogue(found: Product) -> bool:

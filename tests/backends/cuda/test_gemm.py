@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from lumi.backends.cuda import gemm
 from lumi.backends.cuda.cublas import BIAS, RELU, Algorithm, Matmul, Matrix, Pointers
 from lumi.backends.cuda.measure import scheduled
 from lumi.dtype import BF16, F16, F32, F64, I8, I32
+from lumi.field.index import of_extent
 from lumi.llir.arithmetic import from_memory, to_memory
-from lumi.llir.kernel import Kernel, Schedule, Step, accesses, buffers
+from lumi.llir.kernel import Kernel, Schedule, Step, Store, accesses, buffers
 from lumi.llir.product import find
 from lumi.search.protocol import Failure, Reason
 from tests.llir.products import EPILOGUES, Spec, memory
@@ -143,6 +145,22 @@ def test_what_the_library_lacks_is_no_call() -> None:
     ):
         assert find(spec.kernel) is not None
         assert gemm.find(spec.kernel) is None
+
+
+def test_what_grows_from_step_to_step_is_no_call() -> None:
+    """A graph would be captured again for each place in a cache, and for each length of it."""
+    past, seq = dim.var("past"), dim.var("seq")
+    plain = Spec({"m": seq, "n": 16, "k": 8}).kernel
+    *body, store = plain.body
+    assert isinstance(store, Store)
+    rows, columns = store.access.index
+    cache = replace(store.access, index=(rows + of_extent(past), columns), shape=(1024, 16))
+    appended = replace(plain, body=(*body, replace(store, access=cache)))
+    longer = Spec({"m": seq, "n": past + seq, "k": 8}).kernel
+    assert gemm.find(plain) is not None
+    for kernel in (appended, longer):
+        assert find(kernel) is not None
+        assert gemm.find(kernel) is None
 
 
 def test_bias_along_rows_is_one_along_the_columns_of_a_transposed_result() -> None:
