@@ -146,22 +146,31 @@ class Compilation:
         """The variants that hold the region of a key."""
         return tuple(v for v in self.variants if any(v.key(r) == key for r in v.regions))
 
+    def unfinished(self) -> dict[str, EGraph]:
+        """The e-graphs that a limit stopped, by the scope of their region."""
+        found = ((region, self.egraphs.get(key)) for key, (_, region) in self.distinct().items())
+        return {region.scope: e for region, e in found if e is not None and not e.saturated}
+
     def counts(self) -> dict[str, int | float]:
-        """The figures that a compile is judged by."""
-        stories = [f.explanation for f in self.found.values()]
-        return {
-            "variants": len(self.variants),
-            "regions": len(self.distinct()),
-            "enodes": sum(e.size for e in self.egraphs.values()),
-            "kernels": len(self.plan.kernels) if self.plan else 0,
-            "launches": sum(len(v.launches) for v in self.plan.variants) if self.plan else 0,
-            "arena_bytes": max((v.arena for v in self.plan.variants), default=0) if self.plan else 0,
-            "evaluations": sum(s.evaluations for s in stories),
-            "trials": sum(s.trials for s in stories),
-            "saturate_s": self.seconds.get(Stage.EGRAPH, 0.0),
-            "search_s": self.seconds.get(Stage.KERNELS, 0.0),
-            "total_s": sum(self.seconds.values()),
-        }
+        """The figures that a compile is judged by, of the stages that ran."""
+        stories, plan = [f.explanation for f in self.found.values()], self.plan
+        found: dict[str, int | float] = {}
+        if Stage.HLIR in self.seconds:
+            found["variants"] = len(self.variants)
+        if Stage.FIELDS in self.seconds:
+            found["regions"] = len(self.distinct())
+        if Stage.EGRAPH in self.seconds:
+            found["enodes"] = sum(e.size for e in self.egraphs.values())
+            found["saturate_s"] = self.seconds[Stage.EGRAPH]
+        if Stage.KERNELS in self.seconds:
+            found["evaluations"] = sum(s.evaluations for s in stories)
+            found["trials"] = sum(s.trials for s in stories)
+            found["search_s"] = self.seconds[Stage.KERNELS]
+        if plan is not None:
+            found["kernels"] = len(plan.kernels)
+            found["launches"] = sum(len(v.launches) for v in plan.variants)
+            found["arena_bytes"] = max((v.arena for v in plan.variants), default=0)
+        return {**found, "total_s": sum(self.seconds.values())}
 
 
 def compile_model(source: Source, options: Options | None = None, until: Stage = Stage.PLAN) -> Compilation:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from lumi.cli import compiling
-from lumi.cli.output import Outcome, Output
+from lumi.cli.output import Outcome, Output, counted
+from lumi.cli.progress import Display
+from lumi.errors import LumiError
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +19,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="PLAN", help="the plan file (default: the file's name)"
     )
     parser.add_argument(
-        "--until", choices=compiling.STAGES, default="plan", help="stop after this stage, write no plan"
+        "--until",
+        choices=compiling.STAGES,
+        default="plan",
+        help="stop after this stage and print what it made, write no plan",
     )
     parser.add_argument(
         "--show", action="append", default=[], choices=compiling.STAGES, help="also print what a stage made"
@@ -27,14 +32,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Compile, print the stages asked for, write the plan."""
+    for stage in options.show:
+        if compiling.STAGES.index(stage) > compiling.STAGES.index(options.until):
+            message = f"nothing is there to show of {stage}: the compilation ends after {options.until}"
+            raise LumiError("usage error", message)
     path = _place(options)
-    work = compiling.compiled(options.file, options, output, options.until)
-    shown = {stage: compiling.text(work, stage) for stage in options.show}
+    work = compiling.compiled(options.file, options, output, options.until, Display(in_lines=True))
+    stages = options.show or ([] if options.until == "plan" else [options.until])
+    shown = {stage: compiling.text(work, stage) for stage in stages}
     for text in shown.values():
         output.say(text, end="")
     counts = work.counts()
     seconds = {stage.value: s for stage, s in work.seconds.items()}
-    report: dict[str, Any] = {"plan": None, **counts, "seconds": seconds}
+    unfinished = {scope: e.busiest.name if e.busiest else None for scope, e in work.unfinished().items()}
+    report: dict[str, Any] = {"plan": None, **counts, "unfinished": unfinished, "seconds": seconds}
     if work.plan is not None:
         from lumi.plan.file import save
 
@@ -57,7 +68,12 @@ def _place(options: argparse.Namespace) -> Path:
 
 
 def _summary(path: str, counts: dict[str, int | float]) -> str:
-    return (
-        f"{path}: {counts['kernels']} kernels, {counts['launches']} launches, {counts['regions']} regions, "
-        f"{counts['enodes']} e-nodes, {counts['trials']} trials, {counts['total_s']:.1f} s"
-    )
+    items = {
+        "kernels": "kernel",
+        "launches": "launch",
+        "regions": "region",
+        "enodes": "e-node",
+        "trials": "trial",
+    }
+    parts = [counted(int(counts[key]), noun) for key, noun in items.items()]
+    return f"{path}: {', '.join(parts)}, {counts['total_s']:.1f} s"

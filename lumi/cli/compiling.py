@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from lumi.cli import options as shared
 from lumi.cli.output import Output
 from lumi.cli.progress import Display
-from lumi.errors import LumiError
 
 if TYPE_CHECKING:
     from lumi.compiler import Compilation, Options
@@ -115,6 +114,10 @@ def compiled(
         work = compile_model(source, _options(options, shown), Stage(until))
     for warning in work.module.warnings if work.module else ():
         output.note(warning.render())
+    for scope, egraph in work.unfinished().items():
+        busiest = egraph.busiest
+        matches = f"; the busiest rule is {busiest.name} with {busiest.matches} matches" if busiest else ""
+        output.note(f"warning: saturation of {scope} was stopped at {egraph.size} e-nodes{matches}")
     return work
 
 
@@ -166,13 +169,8 @@ def _seconds(text: str) -> float:
 
 
 def text(work: Compilation, stage: str) -> str:
-    """What a stage made.  Raises a usage error when the compilation stopped before it."""
+    """What a stage made that the compilation reached."""
     from lumi import inspect
     from lumi.compiler import Stage
 
-    if Stage(stage) not in work.seconds:
-        last = list(work.seconds)[-1].value
-        raise LumiError(
-            "usage error", f"nothing is there to show of {stage}: the compilation ends after {last}"
-        )
     return inspect.show(work, Stage(stage))

@@ -91,6 +91,12 @@ def duration(seconds: float | None) -> str:
     return f"{seconds * 1e6:.3g} µs"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 kernel`, `2 kernels`, `2 launches`."""
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
+
+
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
     """Each row as a line, its cells in columns, of which those numbered in `left` are flush left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

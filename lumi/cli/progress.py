@@ -1,4 +1,4 @@
-"""What is seen of a compilation while it runs: a line a stage on standard error, if that is a terminal."""
+"""What is seen of a compilation while it runs, on standard error: bars on a terminal, else a line a stage."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from lumi.cli.output import duration
+from lumi.cli.output import counted, duration
 
 if TYPE_CHECKING:
     from lumi.compiler import Progress
     from lumi.search import explain
 
 
-class Display:
-    """Shows progress; silent when standard error is no terminal or `rich` is missing."""
+_ITEMS = {"hlir": "variant", "fields": "variant", "egraph": "region", "kernels": "region", "plan": "variant"}
 
-    def __init__(self) -> None:
+
+class Display:
+    """Shows progress: bars; where there is no terminal or no `rich`, lines if `in_lines`, else nothing."""
+
+    def __init__(self, in_lines: bool = False) -> None:
         self._bars: Any = _bars() if sys.stderr.isatty() else None
+        self._in_lines = in_lines
         self._tasks: dict[str, Any] = {}
         self._stage = ""
 
@@ -36,9 +40,13 @@ class Display:
 
     def stage(self, event: Progress) -> None:
         """A step of the pipeline begins."""
-        if self._bars is None:
-            return
         name = event.stage.value
+        if self._bars is None:
+            if self._in_lines and name != self._stage:
+                what = counted(event.total, _ITEMS[name]) if name in _ITEMS else event.what
+                print(f"{name}: {what}", file=sys.stderr, flush=True)
+            self._stage = name
+            return
         if name != self._stage:
             self._finish()
             self._stage = name

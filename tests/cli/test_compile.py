@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from lumi.cli.compiling import STAGES
 from lumi.compiler import Stage
+from lumi.egraph.explore import Limits
+from lumi.egraph.saturate import saturate
 from lumi.plan.file import load
 from tests.cli.conftest import Lumi
 
@@ -41,7 +45,7 @@ def test_the_plan_is_called_like_the_file(
     monkeypatch.chdir(tmp_path)
     said = lumi("compile", model, "--search", "none")
     assert (said.status, said.out) == (0, "")
-    assert said.err.startswith("scale.lumiplan: ")
+    assert said.err.splitlines()[-1].startswith("scale.lumiplan: ")
     assert load(tmp_path / "scale.lumiplan").name == "scale"
 
 
@@ -58,6 +62,27 @@ def test_until_stops_after_a_stage(lumi: Lumi, model: Path, stage: str, tmp_path
     assert list(said.json["seconds"])[-1] == stage
     assert said.json["show"][stage].strip()
     assert not path.exists()
+
+
+def test_until_prints_the_stage_and_no_figures_of_later_ones(lumi: Lumi, model: Path) -> None:
+    report = lumi("compile", model, "--until", "fields", "--json").json
+    assert report["show"] == {"fields": lumi("compile", model, "--until", "fields").out}
+    assert report["show"]["fields"].startswith('(region "scale"')
+    assert (report["variants"], report["regions"]) == (1, 1)
+    assert not {"enodes", "kernels", "trials", "search_s", "saturate_s"} & set(report)
+
+
+def test_a_saturation_that_was_stopped_is_told(
+    lumi: Lumi, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lumi.compiler.saturate", partial(saturate, limits=Limits(rounds=1)))
+    said = lumi("compile", model, "-o", tmp_path / "p", "--search", "none", "--json")
+    (rule,) = set(said.json["unfinished"].values())
+    assert list(said.json["unfinished"]) == ["scale"]
+    assert re.search(
+        rf"warning: saturation of scale was stopped at \d+ e-nodes; the busiest rule is {rule}", said.err
+    )
+    assert "stopped by a limit; matches: " + rule in lumi("explain", tmp_path / "p").out
 
 
 def test_a_stage_that_is_not_reached_cannot_be_shown(lumi: Lumi, model: Path) -> None:

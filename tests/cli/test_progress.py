@@ -51,14 +51,29 @@ def test_a_terminal_sees_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "head climb: 1.5 ms, 4 kernels; 120 compared, 7 measured, 4 refused" in terminal.getvalue()
 
 
-def test_without_rich_nothing_is_shown(
+LINES = [
+    "hlir: 1 variant",
+    "fields: 1 variant",
+    "egraph: 1 region",
+    "kernels: 1 region",
+    "plan: 1 variant",
+]
+
+
+def test_without_a_terminal_stages_are_lines(lumi: Lumi, model: Path, tmp_path: Path) -> None:
+    forms, *stages, summary = lumi("compile", model, "-o", tmp_path / "p", "--json").err.splitlines()
+    assert (forms, stages) == (f"forms: {model}", LINES)
+    assert summary.startswith(f"{tmp_path / 'p'}: ")
+
+
+def test_without_rich_stages_are_lines(
     lumi: Lumi, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     terminal = to_terminal(monkeypatch)
     said = lumi("compile", model, "-o", tmp_path / "p", "--json")
     assert said.status == 0
-    assert terminal.getvalue().startswith(f"{tmp_path / 'p'}: ")
+    assert terminal.getvalue().splitlines()[1:-1] == LINES
 
 
 def test_ctrl_c_in_a_search_keeps_the_best_so_far(
