@@ -62,7 +62,7 @@ def find(kernel: Kernel) -> Lines | None:
     rows = tuple(a for a in long(kernel, kernel.grid) if a not in over)
     known = all(isinstance(kernel.axes[a], int) for a in over)
     alike = all(
-        set(long(kernel, f.over)) == over and set(long(kernel, f.axes)) <= set(rows) and f.dtype in ELEMENTS
+        set(long(kernel, f.over)) == over and set(long(kernel, f.axes)) == set(rows) and f.dtype in ELEMENTS
         for f in folds
     )
     if not known or not alike or not over or not all(_is_of_line(kernel, s, rows, over) for s in results):

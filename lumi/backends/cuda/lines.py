@@ -160,8 +160,7 @@ class LineWriter(Staged):
         with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
             for number, (load, place) in enumerate(self._places()):
                 self._keep(f"x{number}", self.staged(load, f"stage + {place}" if place else "stage"), inner)
-        w.line("__syncwarp();")
-        w.line(f"if (threadIdx.x % {WARP} == 0) stage_release(empty + turn.slot);")
+        w.line("stage_release(empty + turn.slot);")
         w.line("turn.next();")
 
     def _pass(self, folds: Sequence[Fold]) -> None:
@@ -180,11 +179,19 @@ class LineWriter(Staged):
         with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
             arrays = [(f"x{k}", s) for k, s in enumerate(found.streams)]
             for array, load in [*arrays, *((f"h{k}", h) for k, h in enumerate(found.held))]:
-                places = range(self.width)
-                texts: dict[tuple[int, ...], str] = {(k,): f"{array}[t * {self.width} + {k}]" for k in places}
+                value = self._element(array, load, inner)
                 for same in self._same(load):
-                    w.here.values[same] = Value(load.dtype, (inner,), texts)
+                    w.here.values[same] = value
             yield
+
+    def _element(self, array: str, load: Load, inner: str) -> Value:
+        """What a thread holds of a load: neighbours, or one value that all of them share."""
+        axes = (inner,) if inner in load.axes else ()
+        numbers = range(self.width) if axes else range(1)
+        texts: dict[tuple[int, ...], str] = {
+            (k,) * len(axes): f"{array}[t * {self.width} + {k}]" for k in numbers
+        }
+        return Value(load.dtype, axes, texts)
 
     def _same(self, load: Load) -> list[str]:
         """Every load of the same elements."""

@@ -10,8 +10,12 @@ INLINE void stage_announce(u64 *state, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_place(state)), "r"(bytes)
                : "memory");
 }
+/* A warp lets go of a stage once all it has read from there has come: copies go another way than reads. */
 INLINE void stage_release(u64 *state) {
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_place(state)) : "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncwarp();
+  if (threadIdx.x % 32 == 0)
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_place(state)) : "memory");
 }
 INLINE void stage_await(u64 *state, u32 lap) {
   u32 done;

@@ -207,8 +207,7 @@ class Ring(Staged):
         ):
             for number, matrix in enumerate(matrices):
                 self._multiply(matrix, number, inner)
-        w.line("__syncwarp();")
-        w.line(f"if (threadIdx.x % {WARP} == 0) stage_release(empty + turn.slot);")
+        w.line("stage_release(empty + turn.slot);")
         w.line("turn.next();")
         w.line(f"const float total = spread_sums<{sums}>(v);")
         w.line(f"const int place = threadIdx.x % {WARP} / {WARP // sums};")

@@ -57,19 +57,17 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
     is_product = reduces and find_library() is not None and gemm.find(kernel) is not None
     return (
         DEFAULT,
-        *(_RINGS if reduces and _passes_rings(kernel) else ()),
-        *(_lines(kernel) if reduces else ()),
+        *(_staged(kernel) if reduces else ()),
         *(gemm.SCHEDULES if is_product else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),
     )
 
 
-def _passes_rings(kernel: Kernel) -> bool:
-    found = matrix.find(kernel)
-    return found is not None and all(ring.plan(found, dict(s.options)) is not None for s in _RINGS)
-
-
-def _lines(kernel: Kernel) -> tuple[Schedule, ...]:
+def _staged(kernel: Kernel) -> tuple[Schedule, ...]:
+    """The rings of a kernel, or its lines."""
+    matrices = matrix.find(kernel)
+    if matrices is not None:
+        return tuple(s for s in _RINGS if ring.plan(matrices, dict(s.options)) is not None)
     found = line.find(kernel)
     if found is None:
         return ()

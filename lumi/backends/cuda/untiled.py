@@ -10,12 +10,12 @@ from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Operand, Reduce, Stat
 
 
 def untiled(kernel: Kernel) -> Kernel | None:
-    """The kernel with all loops run in one tile; None where one skips tiles or takes chunks of an axis.
+    """The kernel with all loops run in one tile; None where one takes chunks of an axis.
 
-    What a loop carries begins as the identity, and ends as what its one turn makes of that.
+    What a loop carries begins as the identity, and ends as what its one turn makes of that.  Guards are
+    dropped: they tell of tiles that would change nothing.
     """
-    loops = [s for s in walk(kernel.body) if isinstance(s, Loop)]
-    if any(s.guards or s.chunk is not None for s in loops):
+    if any(s.chunk is not None for s in walk(kernel.body) if isinstance(s, Loop)):
         return None
     body, _ = _flat(kernel.body, {})
     return replace(kernel, body=body)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from lumi.backends.cuda import schedule
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
+from lumi.errors import Source
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step, buffers
+from lumi.llir.parse import parse
 from tests.search.plans import found
 from tests.workloads import WORKLOADS
 
@@ -36,6 +39,12 @@ class OnGpu:
         Launches(self.gpu, [entry]).run(values)
         for name, block in blocks.items():
             self.gpu.read(int(block), arrays[name].reshape(-1).view(np.uint8))
+
+
+def read(name: str) -> Kernel:
+    """The kernel in `texts/NAME.lumi`."""
+    path = Path(__file__).parent / "texts" / f"{name}.lumi"
+    return parse(Source(path.name, path.read_text()))
 
 
 @cache
