@@ -5,6 +5,7 @@ The code it is put into has `clamp`, `floor_div` and `floor_mod`, and the dims a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -42,17 +43,39 @@ def step(access: Access, axis: str) -> Extent | None:
     return total
 
 
+def is_row(access: Access, axis: str) -> bool:
+    """Whether neighbours along `axis` are neighbours in memory wherever no index leaves its dimension."""
+    *outer, last = access.index
+    once = sum(
+        axis in part.index.axes() if isinstance(part, (Quot, Rem)) else part == axis for part, _ in last.terms
+    )
+    return once == 1 and (axis, 1) in last.terms and not any(axis in index.axes() for index in outer)
+
+
 def element(access: Access, at: Coordinate, data: DataText) -> str:
     """C for the number of the element, counted from the start of the buffer."""
+    return str(_element(access, len(access.index), at, data))
+
+
+def row(access: Access, at: Coordinate, data: DataText) -> tuple[str, str, str]:
+    """C for the element that begins a row, the place in the row before it is clamped, and the row's size."""
+    place = _Linear(at, data)
+    place.add(access.index[-1], 1)
+    return str(_element(access, len(access.index) - 1, at, data)), str(place), extent(access.shape[-1])
+
+
+def _element(access: Access, count: int, at: Coordinate, data: DataText) -> _Linear:
+    """The first `count` indices, each times the distance between its neighbours."""
     linear = _Linear(at, data)
-    for index, size, stride in zip(access.index, access.shape, strides(access), strict=True):
+    terms = zip(access.index, access.shape, strides(access), strict=True)
+    for index, size, stride in itertools.islice(terms, count):
         if access.clamp or index.data():
             place = _Linear(at, data)
             place.add(index, 1)
             linear.add_text(f"clamp({place}, {extent(size)})", stride)
         else:
             linear.add(index, stride)
-    return str(linear)
+    return linear
 
 
 @dataclass(slots=True)

@@ -128,6 +128,8 @@ class Expressions:
                 text = ctype.conversion(
                     ctype.load(pointer, access.dtype, True), access.dtype, definition.dtype, True
                 )
+            elif step is None and lane is not None and self._is_row(access, lane, data):
+                text = self._row(definition, data, copy)
             else:
                 text = self.gathered(
                     [self._element(definition, data, copy, n) for n in range(LANES)], definition.dtype
@@ -135,6 +137,18 @@ class Expressions:
             form = Form.LANES if spread and step != 0 else Form.SCALAR
             texts[tuple(copy.values())] = self._kept(text, definition.dtype, form, axes)
         return Value(definition.dtype, form, axes, texts)
+
+    def _is_row(self, access: Access, lane: str, data: dict[int, Value]) -> bool:
+        found = any(d.form is Form.LANES for d in data.values())
+        return access.clamp and spell.is_row(access, lane) and not found
+
+    def _row(self, definition: Load, data: dict[int, Value], copy: Copy) -> str:
+        """C for eight neighbours, each clamped into their row."""
+        access = definition.access
+        at, number = self._coordinates(data, copy, 0)
+        begin, place, size = spell.row(access, at, number)
+        text = f"row_{access.dtype.name}({self.w.buffers[access.buffer]} + {begin}, {place}, {size})"
+        return ctype.conversion(text, access.dtype, definition.dtype, True)
 
     def _fetch_ahead(self, definition: Load, pointer: str) -> None:
         """Ask for what a load of neighbours will need later, once a cache line, if it is read only once.
@@ -161,6 +175,13 @@ class Expressions:
 
     def pointer(self, access: Access, data: dict[int, Value], copy: Copy, lane: int = 0) -> str:
         """C for the address of an element; `lane` counts from the first of the lanes."""
+        at, index = self._coordinates(data, copy, lane)
+        return f"{self.w.buffers[access.buffer]} + {spell.element(access, at, index)}"
+
+    def _coordinates(
+        self, data: dict[int, Value], copy: Copy, lane: int
+    ) -> tuple[spell.Coordinate, spell.DataText]:
+        """Where a lane of a copy stands along each axis, and its data indices."""
         axis = self.w.lane()
 
         def at(name: str) -> tuple[str, int]:
@@ -170,7 +191,7 @@ class Expressions:
             text = data[number].at(copy)
             return f"{text}[{lane}]" if data[number].form is Form.LANES else text
 
-        return f"{self.w.buffers[access.buffer]} + {spell.element(access, at, index)}"
+        return at, index
 
     def gathered(self, elements: list[str], dtype: DType) -> str:
         """C for a vector of eight single elements."""

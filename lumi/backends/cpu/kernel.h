@@ -216,6 +216,26 @@ INLINE void st_f16(uint16_t *p, f32x8 v) {
 }
 #endif
 
+/* Eight in a row of `size` that may begin before it or end behind it: each is clamped into the row. */
+#define CLAMPED(type, name, vector)                                                               \
+  static __attribute__((noinline)) vector edge_##name(const type *p, int64_t start, int64_t size) { \
+    type t[LANES];                                                                                \
+    for (int l = 0; l < LANES; l++) t[l] = p[clamp(start + l, size)];                             \
+    return ld_##name(t);                                                                          \
+  }                                                                                               \
+  INLINE vector row_##name(const type *p, int64_t start, int64_t size) {                          \
+    return start >= 0 && start + LANES <= size ? ld_##name(p + start) : edge_##name(p, start, size); \
+  }
+CLAMPED(float, f32, f32x8)
+CLAMPED(double, f64, f64x8)
+CLAMPED(int32_t, i32, i32x8)
+CLAMPED(int64_t, i64, i64x8)
+CLAMPED(int8_t, i8, i32x8)
+CLAMPED(uint8_t, u8, i32x8)
+CLAMPED(uint8_t, bool, i32x8)
+CLAMPED(uint16_t, bf16, f32x8)
+CLAMPED(uint16_t, f16, f32x8)
+
 /* ---- eight lanes: arithmetic ---- */
 
 #define IOTA ((i32x8){0, 1, 2, 3, 4, 5, 6, 7})

@@ -22,6 +22,12 @@ SOME = 64
 GATHERED = 1.5
 """Instructions to bring one element from afar into a vector."""
 
+SCATTERED = 4.0
+"""The same where its index is clamped or comes from data."""
+
+CLAMPED = 0.25
+"""The same of neighbours that are loaded at once after a test that they lie in their row."""
+
 
 @dataclass(slots=True)
 class LaneCosts:
@@ -101,4 +107,7 @@ def access_cost(access: Access, lane: str | None) -> float:
     """Instructions to move one element between memory and a register."""
     if lane is None:
         return 1.0
-    return 1 / LANES if spell.step(access, lane) in (0, 1) else GATHERED
+    step = spell.step(access, lane)
+    if step is not None:
+        return 1 / LANES if step in (0, 1) else GATHERED
+    return CLAMPED if access.clamp and spell.is_row(access, lane) else SCATTERED

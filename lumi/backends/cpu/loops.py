@@ -12,9 +12,9 @@ from lumi.llir import spell
 UNROLLED = 4
 """Turns of a loop that the C compiler is told to write out, so that positions become constants."""
 
-LINES = 1536
-"""Lines that may come of it, inner loops written out too: code that grows by more takes compilers minutes,
-and gains nothing."""
+LENGTH = 96_000
+"""Characters that may come of it, inner loops written out too: code that grows by more takes compilers
+minutes, and gains nothing."""
 
 WRITTEN_OUT = re.compile(r'( *)_Pragma\("GCC unroll (\d)"\)')
 
@@ -87,5 +87,5 @@ def _may_unroll(body: Sequence[str], turns: int) -> bool:
         found = WRITTEN_OUT.match(line)
         if found:
             around.append((indent, around[-1][1] * int(found[2])))
-        total += around[-1][1]
-    return total <= LINES
+        total += around[-1][1] * (len(line) - indent)
+    return total <= LENGTH

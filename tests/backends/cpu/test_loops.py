@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from lumi.backends.cpu.loops import LINES, _may_unroll
+from lumi.backends.cpu.loops import LENGTH, _may_unroll
 
-INNER = ['_Pragma("GCC unroll 4") for (;;) {', *["  a += x[i];"] * (LINES // 16), "}", "b += a;"]
+LINES = LENGTH // 100
+LINE = "a += x[i];".ljust(100)
+HEADER = '_Pragma("GCC unroll 4") for (;;) {'
+INNER = [HEADER, *[f"  {LINE}"] * (LINES // 16), "}", "b += a;"]
 
 
 @pytest.mark.parametrize(
     ("body", "turns", "may"),
     [
-        (["a += x[i];"], 4, True),
-        (["a += x[i];"] * (LINES // 4), 4, True),
-        (["a += x[i];"] * (LINES // 4 + 1), 4, False),
+        ([LINE], 4, True),
+        ([LINE] * (LINES // 4), 4, True),
+        ([LINE] * (LINES // 4 + 1), 4, False),
         (INNER, 2, True),
         (INNER, 4, False),
-        (["b += a;"] * (LINES // 16) + INNER[:1] + INNER[-2:], 4, True),
+        ([LINE] * (LINES // 4 - 2) + [HEADER, "}"], 4, True),
     ],
     ids=[
         "short",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lumi import dim
-from lumi.dtype import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
-from lumi.llir.kernel import Kernel, Step
+from lumi.dtype import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, DType
+from lumi.llir.kernel import Kernel, Load, Step, Store
 from tests.backends.cpu.kernels import (
     SCHEDULES,
     C,
     Compiled,
+    access,
     assert_equal_runs,
     elementwise,
     matmul,
@@ -45,6 +48,32 @@ def test_kernel_covers_each_length_exactly(number: int, compiled: Compiled) -> N
         assert_equal_runs(kernel, {"m": 5, "n": length}, compiled, number)
     for height in (0, 1, 3, 4, 17):
         assert_equal_runs(kernel, {"m": height, "n": 9}, compiled, number)
+
+
+def shifted(dtype: DType, by: int) -> Kernel:
+    """B1[m n] = B0[m n + by], clamped into the rows of B0."""
+    extents = {"m": dim.var("m"), "n": dim.var("n")}
+    source = replace(access("B0", "mn", extents, dtype), clamp=True)
+    source = replace(source, index=(source.index[0], source.index[1] + by))
+    body = (
+        Load("a", source, (), ("m", "n"), dtype),
+        Store(access("B1", "mn", extents, dtype), "a", ("m", "n")),
+    )
+    return Kernel(extents, ("m", "n"), (), {"m": 2, "n": 24}, body)
+
+
+SHIFTED = [shifted(dtype, by) for dtype in TYPES for by in (-9, 3)]
+
+
+@pytest.fixture(scope="module")
+def shifts() -> Compiled:
+    return Compiled([Step(kernel, C) for kernel in SHIFTED])
+
+
+@pytest.mark.parametrize("number", range(len(SHIFTED)))
+def test_rows_are_clamped_at_each_length(number: int, shifts: Compiled) -> None:
+    for length in LENGTHS:
+        assert_equal_runs(SHIFTED[number], {"m": 2, "n": length}, shifts, number)
 
 
 EXTENTS = {"m": dim.var("m"), "n": dim.var("n"), "k": dim.var("k")}
