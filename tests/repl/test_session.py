@@ -38,7 +38,7 @@ def printed(conversation: Conversation, *entries: str) -> list[str]:
         ("(< (iota 3) 1)", "[true false false]  ; bool [3]"),
         ("(reshape (iota 4) [2 2])", "[[0 1]\n [2 3]]\n; i32 [2 2]"),
         ("(iota 0)", "[]  ; i32 [0]"),
-        ("(cast (iota 2) bf16)", "[0 1]  ; bf16 [2]"),
+        ("(cast (iota 2) bf16)", "[0. 1.]  ; bf16 [2]"),
         ("(/ 1.0 (cast (iota 2) f32))", "[inf  1.]  ; f32 [2]"),
         ("[(iota 1) 7]", "[0]  ; i32 [1]\n7"),
         ("(outputs :a (iota 1) :b (iota 2))", "a: [0]  ; i32 [1]\nb: [0 1]  ; i32 [2]"),
