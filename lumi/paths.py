@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 
@@ -21,3 +22,15 @@ def cache() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "lumi"
+
+
+def beside(path: Path) -> str:
+    """A hint about a path where nothing is: what was probably meant, or what there is of its kind."""
+    try:
+        names = sorted(p.name for p in path.parent.iterdir() if p.suffix == path.suffix)
+    except OSError:
+        return f"there is no folder {path.parent}"
+    near = difflib.get_close_matches(path.stem, [Path(name).stem for name in names], 1)
+    if near:
+        return f"did you mean {path.with_name(near[0] + path.suffix)}?"
+    return f"{path.parent} has {', '.join(names[:5])}" if names and path.suffix else ""

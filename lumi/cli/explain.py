@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lumi.cli.options import load_plan
 from lumi.cli.output import Outcome, Output, aligned, duration
 from lumi.errors import LumiError
 
@@ -29,9 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Print the story of every distinct region and its kernels, the most expensive first."""
-    from lumi.plan.file import load
-
-    plan = load(options.plan)
+    plan = load_plan(options.plan)
     try:
         stories: Any = plan.explanation.get("regions", [])
         regions = [story for story in stories if (options.region or "") in story["region"]]

@@ -38,6 +38,8 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
             changed.append(str(path))
             if not options.check:
                 _write(path, formatted)
+    if not files:
+        output.note(f"there is no {_SUFFIX} file in {', '.join(map(str, options.paths))}")
     verb = "would be formatted" if options.check else "formatted"
     for name in changed:
         output.say(f"{name} {verb}")

@@ -88,7 +88,9 @@ def compilers() -> Iterator[Check]:
     if compiler is None:
         yield Check("C compiler", False, "missing", advice)
         return
-    yield Check("C compiler", True, f"{compiler.version} ({' '.join(compiler.command)})")
+    command = " ".join(compiler.command)
+    named = compiler.version.startswith(f"{command} ")
+    yield Check("C compiler", True, compiler.version if named else f"{compiler.version} ({command})")
     openmp = c.has_openmp(compiler)
     missing = "install libomp (or the compiler's OpenMP runtime); without it kernels run on one core"
     yield Check("OpenMP", openmp, "yes" if openmp else "missing", "" if openmp else missing)

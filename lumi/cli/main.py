@@ -7,6 +7,7 @@ understood, 130 Ctrl-C.
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import traceback
@@ -66,7 +67,9 @@ def _run(arguments: Sequence[str], output: Output) -> int:
         command.add_argument("--json", action="store_true", help="print one JSON object")
         if name == chosen:
             importlib.import_module(f"lumi.cli.{name}").arguments(command)
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        commands.choices[options.command].refuse(unknown)
     outcome: Outcome = importlib.import_module(f"lumi.cli.{options.command}").execute(options, output)
     output.finish(outcome.report)
     return outcome.status
@@ -76,8 +79,18 @@ class _Parser(argparse.ArgumentParser):
     """Tells a wrong command line as an error like any other."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise it, with the usage as the hint."""
-        raise LumiError(USAGE, message, hint=f"{' '.join(self.format_usage().split())}")
+        """Raise it, with what must be given as the hint."""
+        needed = [str(a.metavar) for a in self._actions if not a.option_strings]
+        raise LumiError(
+            USAGE, message, hint=f"usage: {' '.join([self.prog, *needed])} …; see {self.prog} --help"
+        )
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Raise for arguments that no option takes, with the nearest option as the hint."""
+        options = [name for action in self._actions for name in action.option_strings]
+        near = difflib.get_close_matches(unknown[0].partition("=")[0], options, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise LumiError(USAGE, f"unknown argument {unknown[0]}", hint=f"{hint}see {self.prog} --help")
 
 
 def _version() -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lumi.errors import LumiError, Source
+from lumi.paths import beside
 
 if TYPE_CHECKING:
     from lumi.plan.plan import Plan
@@ -57,10 +58,12 @@ def add_plan_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_plan(path: Path, target: str | None) -> Plan:
+def load_plan(path: Path, target: str | None = None) -> Plan:
     """A plan from its file, moved to another target if one is given."""
     from lumi.plan.file import load
 
+    if path.suffix == ".lumi":
+        raise LumiError("plan error", f"{path} is a source, no plan", hint=f"lumi compile {path} makes one")
     plan = load(path)
     if target is None:
         return plan
@@ -114,13 +117,18 @@ def read_source(path: Path) -> Source:
     except UnicodeDecodeError as error:
         raise LumiError("file error", f"{path}: byte {error.start} is not UTF-8") from None
     except OSError as error:
-        raise LumiError("file error", f"{path}: {error.strerror}") from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> LumiError:
+    hint = beside(path) if isinstance(error, FileNotFoundError) else ""
+    return LumiError("file error", f"{path}: {error.strerror}", hint=hint)
 
 
 def _json_file(path: Path) -> object:
     try:
         return parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise LumiError("file error", f"{path}: {error.strerror}") from None
+        raise _unreadable(path, error) from None
     except ValueError as error:
         raise LumiError("config error", f"{path} is no JSON: {error}") from None

@@ -45,7 +45,9 @@ def check_place(path: Path) -> None:
     if path.is_dir():
         raise LumiError("plan error", f"cannot write {path}: it is a folder", hint="name a file in it")
     if not folder.is_dir():
-        raise LumiError("plan error", f"cannot write {path}: there is no folder {folder}")
+        raise LumiError(
+            "plan error", f"cannot write {path}: there is no folder {folder}", hint=f"mkdir -p {folder}"
+        )
     if not os.access(folder, os.W_OK):
         raise LumiError("plan error", f"cannot write {path}: {folder} is not writable")
 

@@ -69,7 +69,7 @@ def bind_dims(
             )
         _check_range(r, known.setdefault(name, r.low))
     for tensor in tensors:
-        _check_shape(tensor, known)
+        _check_shape(tensor, known, given)
     return known
 
 
@@ -107,7 +107,7 @@ def _solve(extent: Extent, size: int) -> tuple[str, int] | None:
     return monomial[0], (size - constant) // coefficient
 
 
-def _check_shape(tensor: Shaped, known: Mapping[str, int]) -> None:
+def _check_shape(tensor: Shaped, known: Mapping[str, int], given: Mapping[str, int]) -> None:
     want = tuple(dim.value(extent, known) for extent in tensor.signature.shape)
     if want != tensor.shape:
         s = tensor.signature
@@ -116,4 +116,7 @@ def _check_shape(tensor: Shaped, known: Mapping[str, int]) -> None:
             "shape error",
             f"{s.name} is {s.dtype} [{' '.join(map(str, tensor.shape))}], expected {s.dtype} "
             f"[{' '.join(map(str, s.shape))}]" + (f" with {bound}" if bound else ""),
+            hint="dims are taken from shapes: pass only those that no shape shows"
+            if given.keys() & set(s.dims())
+            else "",
         )

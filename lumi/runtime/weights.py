@@ -15,6 +15,7 @@ from typing import Any
 from lumi.blocks import BLOCKS, BlockFormat
 from lumi.dtype import DTYPES, DType
 from lumi.errors import LumiError
+from lumi.paths import beside
 from lumi.runtime.config import gguf_config, hf_config
 from lumi.runtime.gguf import Gguf, read_gguf
 from lumi.runtime.names import key_of, row_order
@@ -100,7 +101,7 @@ def open_weights(path: str | Path) -> Weights:
     """Open a `.gguf` file, a `.safetensors` file, its index, or a folder that holds one of them."""
     path = Path(path)
     if not path.exists():
-        raise LumiError("weights error", f"{path}: there is no such file or folder")
+        raise LumiError("weights error", f"{path}: there is no such file or folder", hint=beside(path))
     if path.is_dir() and not any(path.glob("*.safetensors*")):
         found = sorted(path.glob("*.gguf"))
         if len(found) != 1:

@@ -57,4 +57,4 @@ def test_a_damaged_explanation_is_an_error(lumi: Lumi, plan: Path, tmp_path: Pat
 def test_a_model_is_no_plan(lumi: Lumi, model: Path) -> None:
     said = lumi("explain", model)
     assert said.status == 1
-    assert "is no plan, or is damaged" in said.err
+    assert said.err == f"plan error: {model} is a source, no plan\n  = lumi compile {model} makes one\n"

@@ -71,3 +71,8 @@ def test_a_file_that_is_no_text_is_named(lumi: Lumi, folder: Path) -> None:
     (folder / "messy.lumi").write_bytes(b"(f \xff)")
     said = lumi("fmt", folder)
     assert (said.status, said.err) == (1, f"file error: {folder}/messy.lumi: byte 3 is not UTF-8\n")
+
+
+def test_a_folder_without_sources_is_told(lumi: Lumi, tmp_path: Path) -> None:
+    said = lumi("fmt", tmp_path)
+    assert (said.status, said.out, said.err) == (0, "", f"there is no .lumi file in {tmp_path}\n")

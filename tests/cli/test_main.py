@@ -58,7 +58,16 @@ def test_a_wrong_command_line_is_a_usage_error(lumi: Lumi, arguments: tuple[str,
     assert said.status == 2
     assert said.out == ""
     assert said.err.startswith("usage error: ")
-    assert "usage: lumi" in said.err
+    assert "usage: lumi" in said.err and "--help" in said.err
+    assert len(said.err) < 300
+
+
+def test_an_unknown_option_is_told_with_the_nearest(lumi: Lumi) -> None:
+    said = lumi("compile", "a.lumi", "--serch", "none")
+    assert said.status == 2
+    assert said.err == (
+        "usage error: unknown argument --serch\n  = did you mean --search? see lumi compile --help\n"
+    )
 
 
 def test_a_wrong_command_line_is_an_object_when_asked_for(lumi: Lumi) -> None:
