@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lumi.dtype import BF16, from_numpy
+from lumi.dtype import BF16, BOOL, from_numpy
 from lumi.hlir.graph import Node
 from lumi.interpreter.value import Builtin, Function, Outputs, Value, kind_of, written
 
@@ -45,10 +45,11 @@ def show(value: Value, arrays: Mapping[int, Array]) -> str:
 
 def show_array(array: Array) -> str:
     """The elements, then dtype and shape as a comment; numpy writes bf16 as if it were integers, f32 not."""
-    type_ = f"; {from_numpy(array.dtype)} [{' '.join(map(str, array.shape))}]"
-    array = array.astype(np.float32) if array.dtype == BF16.storage else array
-    if array.ndim == 0 and array.dtype != np.bool_:
-        text = str(array[()])
+    dtype = from_numpy(array.dtype)
+    type_ = f"; {dtype} [{' '.join(map(str, array.shape))}]"
+    shown = array.astype(np.float32) if dtype == BF16 else array
+    if shown.ndim == 0 and dtype != BOOL:
+        text = str(shown[()])
     else:
-        text = np.array2string(array, separator=" ", formatter={"bool": lambda x: "true" if x else "false"})
+        text = np.array2string(shown, separator=" ", formatter={"bool": lambda x: "true" if x else "false"})
     return f"{text}\n{type_}" if "\n" in text else f"{text}  {type_}"

@@ -54,7 +54,7 @@ def test_graph_reads_back(conversation: Conversation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "head"), [("fields", "(region"), ("kernels", ";;; region\n(kernel"), ("plan", "(plan entry")]
+    ("command", "head"), [("fields", "(region"), ("kernels", ";;; entry: "), ("plan", "(plan entry")]
 )
 def test_stages_are_shown(conversation: Conversation, command: str, head: str) -> None:
     assert told(conversation, f",{command} (softmax x)").startswith(head)
