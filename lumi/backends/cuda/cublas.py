@@ -11,8 +11,8 @@ import ctypes.util
 import functools
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
@@ -27,6 +27,9 @@ WORKSPACE = 32 << 20
 
 MOST = 8
 """Algorithms that the library is asked for."""
+
+KEPT = 512
+"""Calls whose descriptions are kept: those of the products of a model at some sizes."""
 
 BIAS, RELU = 4, 2
 """Bits of `Matmul.epilogue`."""
@@ -125,6 +128,15 @@ class Algorithm:
     content: bytes = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """The library's own description of a call, and what it proposed at each alignment."""
+
+    description: ctypes.c_void_p
+    layouts: tuple[ctypes.c_void_p, ...]
+    proposed: dict[tuple[int, ...], tuple[Algorithm, ...]] = field(default_factory=dict)
+
+
 @functools.cache
 def find_library() -> str | None:
     """Where cuBLASLt is, None when there is none: a package of the CUDA in use, the system's, a toolkit's."""
@@ -168,7 +180,8 @@ class Library:
         with gpu.active():
             self._call("cublasLtCreate", ctypes.byref(self._handle))
         self._workspace: Any = gpu.allocate(WORKSPACE)
-        self._known: dict[tuple[Matmul, tuple[int, ...]], tuple[Algorithm, ...]] = {}
+        self._calls: dict[Matmul, _Described] = {}
+        self._lock = threading.RLock()
 
     @property
     def version(self) -> int:
@@ -177,22 +190,25 @@ class Library:
 
     def algorithms(self, matmul: Matmul, pointers: Pointers) -> tuple[Algorithm, ...]:
         """What the library proposes for a call, its favourite first; nothing for a call it cannot do."""
-        key = (matmul, pointers.alignments)
-        if key not in self._known:
-            with self._gpu.active(), self._described(matmul, pointers.bias) as parts:
-                self._known[key] = self._proposed(matmul, pointers, parts)
-        return self._known[key]
+        alignments = pointers.alignments
+        with self._lock:
+            call = self._described(matmul, pointers.bias)
+            if alignments not in call.proposed:
+                with self._gpu.active():
+                    call.proposed[alignments] = self._proposed(matmul, call, alignments)
+            return call.proposed[alignments]
 
     def put(self, matmul: Matmul, pointers: Pointers, algorithm: Algorithm) -> None:
         """Put a call on the stream.  Raises `LumiError` when the library refuses it."""
         scalar = _SCALARS[matmul.dtype]
         alpha, beta = (scalar(int(x) if matmul.dtype == I32 else x) for x in (matmul.alpha, matmul.beta))
         content = _Content.from_buffer_copy(algorithm.content)
-        with self._gpu.active(), self._described(matmul, pointers.bias) as (description, *layouts):
-            a, b, c, d = layouts
+        with self._lock, self._gpu.active():
+            call = self._described(matmul, pointers.bias)
+            a, b, c, d = call.layouts
             self._call(
                 "cublasLtMatmul",
-                *(self._handle, description, ctypes.byref(alpha)),
+                *(self._handle, call.description, ctypes.byref(alpha)),
                 *(ctypes.c_void_p(pointers.a), a, ctypes.c_void_p(pointers.b), b, ctypes.byref(beta)),
                 *(ctypes.c_void_p(pointers.c), c, ctypes.c_void_p(pointers.d), d, ctypes.byref(content)),
                 *(ctypes.c_void_p(int(self._workspace)), ctypes.c_size_t(WORKSPACE)),
@@ -201,31 +217,38 @@ class Library:
 
     # -- what a call is described by
 
-    @contextmanager
-    def _described(self, matmul: Matmul, bias: int) -> Iterator[list[ctypes.c_void_p]]:
-        """The library's description of a call and its four layouts."""
-        with ExitStack() as made:
-            description = self._made(
-                made, "MatmulDesc", ctypes.c_int(_SUMS[matmul.dtype]), ctypes.c_int(_TYPES[matmul.dtype])
-            )
-            attributes: dict[str, Any] = {
-                "transpose_a": ctypes.c_int32(matmul.transpose_a),
-                "transpose_b": ctypes.c_int32(matmul.transpose_b),
-                "epilogue": ctypes.c_uint32(matmul.epilogue or 1),
-            }
-            if matmul.epilogue & BIAS:
-                attributes |= {
-                    "bias": ctypes.c_void_p(bias),
-                    "bias_stride": ctypes.c_int64(matmul.bias_stride),
-                }
-            for name, value in attributes.items():
-                self._set("MatmulDesc", description, _DESCRIPTION[name], value)
-            matrices = (matmul.a, matmul.b, matmul.c, matmul.d)
-            yield [description, *(self._layout(made, m, matmul.batch) for m in matrices)]
+    def _described(self, matmul: Matmul, bias: int) -> _Described:
+        """The description of a call with this bias, made once; the one that was used last stands last."""
+        found = self._calls.pop(matmul, None) or self._describe(matmul)
+        self._calls[matmul] = found
+        if len(self._calls) > KEPT:
+            self._forget(self._calls.pop(next(iter(self._calls))))
+        if matmul.epilogue & BIAS:
+            self._set("MatmulDesc", found.description, _DESCRIPTION["bias"], ctypes.c_void_p(bias))
+        return found
 
-    def _layout(self, made: ExitStack, matrix: Matrix, batch: int) -> ctypes.c_void_p:
+    def _describe(self, matmul: Matmul) -> _Described:
+        types = ctypes.c_int(_SUMS[matmul.dtype]), ctypes.c_int(_TYPES[matmul.dtype])
+        description = self._made("MatmulDesc", *types)
+        attributes: dict[str, Any] = {
+            "transpose_a": ctypes.c_int32(matmul.transpose_a),
+            "transpose_b": ctypes.c_int32(matmul.transpose_b),
+            "epilogue": ctypes.c_uint32(matmul.epilogue or 1),
+        }
+        if matmul.epilogue & BIAS:
+            attributes["bias_stride"] = ctypes.c_int64(matmul.bias_stride)
+        for name, value in attributes.items():
+            self._set("MatmulDesc", description, _DESCRIPTION[name], value)
+        matrices = (matmul.a, matmul.b, matmul.c, matmul.d)
+        return _Described(description, tuple(self._layout(m, matmul.batch) for m in matrices))
+
+    def _forget(self, call: _Described) -> None:
+        self._call("cublasLtMatmulDescDestroy", call.description)
+        for layout in call.layouts:
+            self._call("cublasLtMatrixLayoutDestroy", layout)
+
+    def _layout(self, matrix: Matrix, batch: int) -> ctypes.c_void_p:
         layout = self._made(
-            made,
             "MatrixLayout",
             ctypes.c_int(_TYPES[matrix.dtype]),
             ctypes.c_uint64(matrix.rows),
@@ -237,19 +260,16 @@ class Library:
             self._set("MatrixLayout", layout, _STRIDE, ctypes.c_int64(matrix.stride))
         return layout
 
-    def _proposed(
-        self, matmul: Matmul, pointers: Pointers, parts: Sequence[ctypes.c_void_p]
-    ) -> tuple[Algorithm, ...]:
+    def _proposed(self, matmul: Matmul, call: _Described, alignments: Sequence[int]) -> tuple[Algorithm, ...]:
         answers, count = (_Answer * MOST)(), ctypes.c_int()
-        with ExitStack() as made:
-            wishes = self._made(made, "MatmulPreference")
-            self._set("MatmulPreference", wishes, _WORKSPACE, ctypes.c_uint64(WORKSPACE))
-            self._set("MatmulPreference", wishes, _REDUCTION, ctypes.c_uint32(_IN_SUM_TYPE))
-            for attribute, alignment in zip(_ALIGNMENTS, pointers.alignments, strict=False):
-                self._set("MatmulPreference", wishes, attribute, ctypes.c_uint32(alignment))
-            status = self._lib.cublasLtMatmulAlgoGetHeuristic(
-                self._handle, *parts, wishes, ctypes.c_int(MOST), answers, ctypes.byref(count)
-            )
+        wishes = self._made("MatmulPreference")
+        self._set("MatmulPreference", wishes, _WORKSPACE, ctypes.c_uint64(WORKSPACE))
+        self._set("MatmulPreference", wishes, _REDUCTION, ctypes.c_uint32(_IN_SUM_TYPE))
+        for attribute, alignment in zip(_ALIGNMENTS, alignments, strict=False):
+            self._set("MatmulPreference", wishes, attribute, ctypes.c_uint32(alignment))
+        asked = (self._handle, call.description, *call.layouts, wishes, ctypes.c_int(MOST))
+        status = self._lib.cublasLtMatmulAlgoGetHeuristic(*asked, answers, ctypes.byref(count))
+        self._call("cublasLtMatmulPreferenceDestroy", wishes)
         if status in _REFUSALS:
             return ()
         _check("cublasLtMatmulAlgoGetHeuristic", status)
@@ -266,11 +286,10 @@ class Library:
 
     # -- calls
 
-    def _made(self, made: ExitStack, kind: str, *arguments: Any) -> ctypes.c_void_p:
-        """A new object of the library, which goes with `made`."""
+    def _made(self, kind: str, *arguments: Any) -> ctypes.c_void_p:
+        """A new object of the library."""
         found = ctypes.c_void_p()
         self._call(f"cublasLt{kind}Create", ctypes.byref(found), *arguments)
-        made.callback(self._call, f"cublasLt{kind}Destroy", found)
         return found
 
     def _set(self, kind: str, thing: ctypes.c_void_p, attribute: int, value: Any) -> None:
