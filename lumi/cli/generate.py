@@ -75,7 +75,9 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     plan = shared.load_plan(options.plan, options.target)
     weights = open_weights(options.weights)
     tokenizer = _tokenizer(options, weights)
-    generation = generate(Session(plan, weights), prompt, tokenizer, sampling, limits)
+    with output.listening():
+        session = Session(plan, weights)
+    generation = generate(session, prompt, tokenizer, sampling, limits)
     if options.prompt is not None:
         output.say(options.prompt, end="")
     for piece in generation:

@@ -6,10 +6,12 @@ With `--json` standard output carries the object and nothing else; all other tex
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +42,19 @@ class Output:
     def note(self, text: str) -> None:
         """A remark that is no result."""
         print(text, file=sys.stderr, flush=True)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Meanwhile pass on what takes time the first time, such as kernels that are compiled."""
+        logger, handler = logging.getLogger("lumi"), logging.StreamHandler(sys.stderr)
+        before = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logger.setLevel(before)
+            logger.removeHandler(handler)
 
     def finish(self, report: Report) -> None:
         """The result for programs."""

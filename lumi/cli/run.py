@@ -54,7 +54,8 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
 
     plan = shared.load_plan(options.plan, options.target)
     inputs = _inputs(options.input)
-    session = Session(plan, options.weights, init=options.init, seed=options.seed)
+    with output.listening():
+        session = Session(plan, options.weights, init=options.init, seed=options.seed)
     start = time.perf_counter()
     results = session.run(inputs, shared.dims(options.dim))
     seconds = time.perf_counter() - start

@@ -6,6 +6,7 @@ A backend implements `Device` in `lumi.backends.<target>.device`; only `open_dev
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
@@ -126,3 +127,10 @@ def open_device(target: str) -> Device:
             "device error", f"no device runs plans for {target!r}", hint=f"targets: {', '.join(_BACKENDS)}"
         )
     return cast(Device, importlib.import_module(_BACKENDS[target]).open_device())
+
+
+def tell_compiling(count: int, is_kept: bool) -> None:
+    """Log that kernels are compiled that no cache has; if they are kept, later runs have no such delay."""
+    once = ", once" if is_kept else ""
+    if count:
+        logging.getLogger("lumi").info("compiling %d kernel%s%s", count, "" if count == 1 else "s", once)

@@ -151,3 +151,13 @@ def test_a_plan_whose_target_is_missing_says_so(
     said = lumi("run", path, "--init", "random", "--input", "x=[[1, 2, 3, 4]]")
     assert said.status == 1
     assert "there is no NVIDIA GPU" in said.err and "--target cpu" in said.err
+
+
+def test_kernels_are_compiled_once(
+    lumi: Lumi, plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LUMI_CACHE", str(tmp_path / "cache"))
+    call = ("run", plan, "--init", "random", "--input", "x=[[1, 2, 3, 4]]", "--target", "cpu")
+    first, again = lumi(*call), lumi(*call)
+    assert first.err.startswith("compiling 1 kernel, once\n")
+    assert "compiling" not in again.err

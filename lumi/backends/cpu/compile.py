@@ -91,11 +91,14 @@ def compile_library(source: str, compiler: Compiler | None = None) -> Path:
     compiler = compiler or find_compiler()
     if compiler is None:
         raise LumiError("compiler error", "no C compiler was found", hint="install gcc or clang, or set CC")
-    library = f"{_key(source, compiler)}.so"
-    for folder in _folders():
-        if (folder / library).exists():
-            return folder / library
-    return _compile(source, compiler, _folders()[-1] / library)
+    known = find_library(source, compiler)
+    return known or _compile(source, compiler, _folders()[-1] / _library(source, compiler))
+
+
+def find_library(source: str, compiler: Compiler) -> Path | None:
+    """The shared library of a C source, if the cache has it."""
+    library = _library(source, compiler)
+    return next((folder / library for folder in _folders() if (folder / library).exists()), None)
 
 
 def compile_libraries(sources: Sequence[str]) -> list[Path | LumiError]:
@@ -111,15 +114,20 @@ def compile_libraries(sources: Sequence[str]) -> list[Path | LumiError]:
         return list(pool.map(one, sources))
 
 
-def _key(source: str, compiler: Compiler) -> str:
+def _library(source: str, compiler: Compiler) -> str:
     parts = (source, *compiler.command, compiler.version, *FLAGS, processor())
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32] + ".so"
 
 
 def _folders() -> list[Path]:
     """Where libraries may lie: the cache, and where new ones go if that cannot be written."""
     cache = paths.cache() / "cpu"
     return [cache] if _is_writable(cache) else [cache, _temporary(cache)]
+
+
+def is_kept() -> bool:
+    """Whether compiled libraries outlive this process."""
+    return len(_folders()) == 1
 
 
 @functools.cache

@@ -19,14 +19,14 @@ import numpy as np
 
 from lumi import dim
 from lumi.backends.cpu import binary, interpret, library
-from lumi.backends.cpu.compile import compile_libraries, compile_library, find_compiler
+from lumi.backends.cpu.compile import compile_libraries, compile_library, find_compiler, find_library, is_kept
 from lumi.backends.cpu.emit import driver_source, emit, source
 from lumi.backends.cpu.launch import Launches, load_driver, open_library
 from lumi.backends.cpu.schedule import BLAS, available
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step, buffers, dims
 from lumi.plan.plan import ALIGNMENT, Buffer, Plan
-from lumi.runtime.device import Array, Executable, Memory, Place, Program
+from lumi.runtime.device import Array, Executable, Memory, Place, Program, tell_compiling
 from lumi.runtime.dlpack import CPU
 from lumi.runtime.noise import Noise
 
@@ -170,7 +170,13 @@ def compile_steps(steps: Sequence[Step]) -> list[Any]:
     texts = [emit(step, f"k{number}") for number, step in enumerate(steps)]
     groups = _balanced([len(t) for t in texts], cores())
     functions: list[Any] = [None] * len(texts)
-    found = compile_libraries([source(texts[n] for n in group) for group in groups])
+    sources = [source(texts[n] for n in group) for group in groups]
+    compiler = find_compiler()
+    if compiler is not None:
+        missing = [find_library(text, compiler) is None for text in sources]
+        count = sum(len(group) for group, is_new in zip(groups, missing, strict=True) if is_new)
+        tell_compiling(count, is_kept())
+    found = compile_libraries(sources)
     for group, path in zip(groups, found, strict=True):
         if isinstance(path, LumiError):
             raise path

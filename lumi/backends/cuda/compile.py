@@ -23,6 +23,7 @@ from typing import Any
 
 from lumi import paths
 from lumi.errors import LumiError
+from lumi.runtime.device import tell_compiling
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--ptxas-options=-v", "--device-as-default-execution-space")
 """Nothing contracts or flushes by itself: the generated code says where it may."""
@@ -61,6 +62,7 @@ def compile_cubin(source: str, arch: str) -> Cubin:
 def compile_cubins(sources: Sequence[str], arch: str) -> list[Cubin | LumiError]:
     """The machine code of several sources, compiled side by side; an error in the place of a failure."""
     missing = list(dict.fromkeys(s for s in sources if _cached(s, arch) is None))
+    tell_compiling(len(missing), is_kept=_folder() == paths.cache() / "cuda")
     failures = _in_processes(missing, arch) if len(missing) > _INLINE else {}
 
     def one(source: str) -> Cubin | LumiError:
