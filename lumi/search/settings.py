@@ -42,7 +42,7 @@ class Settings:
     seed: int = 0
     evaluations: int = 600
     trials: int = 64
-    seconds: float = 15.0
+    seconds: float = 12.0
     memory: int = 1 << 34
     growth: int = 8
     cells: int = 1
