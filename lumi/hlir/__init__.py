@@ -1,1 +1,1 @@
-"""The tensor graph: positional tensors, fifteen primitives and one movement op."""
+"""The tensor graph: positional tensors, fifteen primitives, one view, and ten ops that these do not give exactly."""

@@ -9,7 +9,7 @@
 | axes | `Reduce` sum max mul · `Scan` sum max mul · `View` · `Gather` · `Scatter` · `Update` |
 
 Beyond the fifteen (exp2 log2 sin sqrt recip, add mul mod less-than, reduce-sum reduce-max, iota gather
-scatter cast) and the view, an op is here only because a composition would not be exact or finite:
+scatter cast) and the view, ten are here only because a composition would not be exact, finite or fast:
 
 - `select`: `c*a + (1-c)*b` is NaN when the branch not taken is infinite.
 - `floor`: `x - mod(x, 1)` rounds for large x and is NaN at infinity.
