@@ -199,7 +199,7 @@ def main() -> None:
     gpu = open_gpu()
     found = open_library(gpu)
     if found is None:
-        sys.exit("there is no cuBLASLt: pip install 'lumi[cuda]'")
+        sys.exit("there is no cuBLASLt: pip install -e '.[cuda]' in Lumi's checkout")
     bandwidth, rates, results = copy_bandwidth(gpu), dict[str, float](), []
     heading = (
         f"{gpu.name}, driver {gpu.driver_version}, cuBLASLt {found.version}, copy {bandwidth / 1e12:.2f} TB/s"

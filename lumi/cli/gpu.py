@@ -12,7 +12,7 @@ from lumi.cli.check import Check
 
 _NONE = "plans run on the CPU"
 _USE = "lumi compile --target cuda"
-_INSTALL = "pip install 'lumi[cuda]'"
+_INSTALL = "pip install -e '.[cuda]' in Lumi's checkout"
 _SLOWER = f"{_INSTALL}; without it Lumi's own kernels compute large matrix products, more slowly"
 _PACKAGES = {"PyCUDA": "pycuda", "cuda-bindings": "cuda-bindings"}
 _NVRTC = ("nvrtc", "libnvrtc.so", ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"))

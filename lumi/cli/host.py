@@ -16,7 +16,7 @@ from lumi.cli.check import Check
 from lumi.errors import LumiError
 
 _ESSENTIAL = ("numpy", "lark", "egglog")
-_EXTRAS = {"tokenizers": "reads tokenizer.json: pip install 'lumi[tokenizers]'"}
+_EXTRAS = {"tokenizers": "reads tokenizer.json: pip install -e '.[tokenizers]' in Lumi's checkout"}
 _REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)\s*([^;]*)")
 _FEATURES = {
     "AVX2": "__AVX2__",

@@ -1,1 +1,1 @@
-"""The tensor graph: positional tensors, fifteen primitives, one view, and ten ops that these do not give exactly."""
+"""The tensor graph: positional tensors, fifteen primitives, one view, and ten ops for exactness."""

@@ -68,7 +68,7 @@ def read_tokenizer_json(path: Path) -> JsonTokenizer:
     try:
         import tokenizers
     except ImportError:
-        hint = "pip install 'lumi[tokenizers]', or use a GGUF file, whose tokens need no package"
+        hint = "pip install -e '.[tokenizers]' in Lumi's checkout, or use a GGUF file, which needs no package"
         raise LumiError("tokenizer error", f"{path} needs the package tokenizers", hint=hint) from None
     try:
         inner = tokenizers.Tokenizer.from_file(str(path))

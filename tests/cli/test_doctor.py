@@ -115,11 +115,11 @@ def test_a_gpu_is_told_with_its_libraries(monkeypatch: pytest.MonkeyPatch) -> No
     assert (device.works, device.found) == (True, "NVIDIA H200")
     assert "--target cuda" in device.advice
     assert driver.found == "CUDA 12.8"
-    assert (pycuda.works, pycuda.advice) == (False, "pip install 'lumi[cuda]'")
+    assert (pycuda.works, pycuda.advice) == (False, "pip install -e '.[cuda]' in Lumi's checkout")
     assert (bindings.works, bindings.found, bindings.advice) == (True, "12.9.1", "")
-    assert nvrtc.advice == "pip install 'lumi[cuda]'"
+    assert nvrtc.advice == "pip install -e '.[cuda]' in Lumi's checkout"
     assert (products.works, products.found) == (False, "missing")
-    assert products.advice.startswith("pip install 'lumi[cuda]'; without it")
+    assert products.advice.startswith("pip install -e '.[cuda]' in Lumi's checkout; without it")
 
 
 def test_the_default_target_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

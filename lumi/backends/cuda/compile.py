@@ -96,7 +96,7 @@ def _nvrtc() -> Any:
         raise LumiError(
             "compiler error",
             f"NVRTC, the compiler of CUDA kernels, was not found: {reason}",
-            hint="pip install 'lumi[cuda]'",
+            hint="pip install -e '.[cuda]' in Lumi's checkout",
         ) from None
     return nvrtc
 

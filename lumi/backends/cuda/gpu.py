@@ -24,7 +24,7 @@ STAGING = 4 << 20
 Piece: TypeAlias = "tuple[int, Array]"
 """An address on the GPU and the bytes that are to lie there, at most `STAGING`."""
 
-_HINT = "pip install 'lumi[cuda]'"
+_HINT = "pip install -e '.[cuda]' in Lumi's checkout"
 
 _UNTIMED = 2
 """CU_EVENT_DISABLE_TIMING."""

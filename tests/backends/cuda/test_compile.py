@@ -64,7 +64,7 @@ def test_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(LumiError) as told:
         nvrtc.compile_cubin(GOOD, "sm_80")
     nvrtc.version.cache_clear()
-    assert told.value.hint == "pip install 'lumi[cuda]'"
+    assert told.value.hint == "pip install -e '.[cuda]' in Lumi's checkout"
 
 
 def test_folder_that_cannot_be_written_is_replaced_and_said(
