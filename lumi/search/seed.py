@@ -34,6 +34,13 @@ class Weights:
     accumulator: int = 3
     wide: int = 0
 
+    def __str__(self) -> str:
+        """The style that they prefer: `(one pass, skipping, split)`."""
+        passes = "one pass" if self.repass else "passes"
+        masks = "skipping" if self.masked < self.unmasked else "full loops"
+        chunks = "split" if self.chunked < self.whole else "unsplit" if self.whole < self.chunked else ""
+        return f"({', '.join(filter(None, [passes, masks, chunks, 'halves' if self.wide else '']))})"
+
 
 @dataclass(frozen=True, slots=True)
 class Seed:

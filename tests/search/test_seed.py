@@ -32,6 +32,12 @@ def test_families_cover_every_style_once() -> None:
     assert len(set(families(True))) == 10 and len(set(families(False))) == 5
 
 
+def test_every_style_has_a_name_of_its_own() -> None:
+    for splits in (False, True):
+        assert len({str(weights) for weights in families(splits)}) == len(families(splits))
+    assert str(families(True)[0]) == "(one pass, skipping, unsplit)"
+
+
 def test_seeds_are_distinct() -> None:
     found = made(planner_of(WORKLOADS["decode"]))
     assert len({(tuple(sorted(s.genome.choice.items())), s.genome.cuts) for s in found}) == len(found) > 4
