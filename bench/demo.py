@@ -53,7 +53,9 @@ def compiled(plan: Path, gguf: Path) -> int:
         return 0
     mark.unlink(missing_ok=True)
     say("2. The compiler: saturate every distinct region, search the kernels, write the plan")
-    status = lumi("compile", str(model), "--weights", str(gguf), "--packed", "-o", str(plan))
+    status = lumi(
+        "compile", str(model), "--weights", str(gguf), "--packed", "--target", "cpu", "-o", str(plan)
+    )
     if status == 0:
         mark.write_text(made_of)
     return status
