@@ -35,7 +35,9 @@ from lumi.runtime.session import Session
 from lumi.search.settings import Mode, Settings
 
 LENGTHS = (256, 8192)
-PEER_SECONDS = 240
+WARM = 4
+"""Steps that are not counted."""
+
 PEERS = Path(__file__).parent / "llama_peers.py"
 
 
@@ -75,35 +77,45 @@ def held_bytes(plan: Plan) -> dict[str, int]:
 
 
 def decode(gpu: Gpu, session: Session, length: int, steps: int) -> dict[str, float]:
-    """Seconds of a step whose token is number `length`, as the caller sees them and on the device."""
+    """Median seconds of a step whose token is number `length`, three ways in turn.
+
+    `wall`: a call, until its logits lie in an array.  `graph`: its launches on the device.  `host`: what
+    the host does until they are on their way.
+    """
     token = np.zeros((1, 1), np.int32)
-    walls = []
-    for step in range(steps + 4):
-        token[0, 0] = 1000 + step
-        start = time.perf_counter()
-        logits = session(tokens=token, past=length - 1 - step % 2)["logits"]
-        walls.append(time.perf_counter() - start)
-    assert np.isfinite(logits).all()
+    rows = []
+    session(tokens=token, past=length - 1)
     launches = launches_of(session, 0)
-    dims = [{"seq": 1, "past": length - 1 - k} for k in (0, 1)]
-    graph = statistics.median(gpu.seconds(lambda k=k: launches.start(dims[k % 2])) for k in range(40))
-    wall = statistics.median(walls[4:])
-    return {"wall": wall, "graph": graph, "host": wall - graph}
+    for step in range(steps + WARM):
+        token[0, 0], past = 1000 + step, length - 1 - step % 2
+        start = time.perf_counter()
+        logits = session(tokens=token, past=past)["logits"]
+        wall = time.perf_counter() - start
+        start = time.perf_counter()
+        session._launch({"tokens": token}, {"past": past})
+        host = time.perf_counter() - start
+        session.device.wait()
+        rows.append((wall, gpu.seconds(lambda past=past: launches.start({"seq": 1, "past": past})), host))
+    assert np.isfinite(logits).all()
+    wall, graph, host = (statistics.median(column) for column in zip(*rows[WARM:], strict=True))
+    return {"wall": wall, "graph": graph, "host": host}
 
 
 def peers(options: argparse.Namespace) -> dict[str, Any]:
     """What PyTorch and Transformers take, by a process of their own."""
     command = [sys.executable, str(PEERS), "--dtype", options.dtype, "--layers", str(options.layers)]
-    try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=PEER_SECONDS, check=False)
-    except subprocess.TimeoutExpired as error:
-        return {"error": f"no end within {PEER_SECONDS} s", "told": str(error.stdout)[-400:]}
     found: dict[str, Any] = {}
-    for line in told.stdout.splitlines():
+    try:
+        told = subprocess.run(command, capture_output=True, timeout=options.peer_seconds, check=False)
+        if told.returncode:
+            found["error"] = told.stderr.decode().strip().splitlines()[-1:]
+        text = told.stdout
+    except subprocess.TimeoutExpired as error:
+        found["error"] = f"no end within {options.peer_seconds} s"
+        text = error.stdout or b""
+    for line in text.decode().splitlines():
         if line.startswith("{"):
             found |= json.loads(line)
-    if told.returncode:
-        found["error"] = told.stderr.strip().splitlines()[-1:]
     return found
 
 
@@ -139,7 +151,7 @@ def decoded(gpu: Gpu, session: Session, bandwidth: float, options: argparse.Name
         found[length] = {**one, "floor": floor, "bytes": size}
         print(
             f"kv {length}: graph {one['graph'] * 1e3:.3f} ms, floor {floor * 1e3:.3f} ms, "
-            f"{floor / one['graph']:.1%} of copy; a call {one['wall'] * 1e3:.3f} ms, of it host "
+            f"{floor / one['graph']:.1%} of copy; a call {one['wall'] * 1e3:.3f} ms, on its way after "
             f"{one['host'] * 1e6:.0f} us",
             flush=True,
         )
@@ -171,6 +183,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--kernels", action="store_true", help="time each kernel alone")
     parser.add_argument("--peers", action="store_true", help="also run PyTorch and Transformers")
+    parser.add_argument("--peer-seconds", type=float, default=300.0, help="after which they are stopped")
     return parser.parse_args()
 
 

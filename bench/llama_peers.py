@@ -133,8 +133,8 @@ def main() -> None:
     print(json.dumps({"torch": torch.__version__, **products(dtype, options.layers)}), flush=True)
     torch.cuda.empty_cache()
     model = model_of(dtype, options.layers)
-    for is_compiled in (False, True):
-        for length in LENGTHS:
+    for length in LENGTHS:
+        for is_compiled in (True, False):
             name = f"transformers_{'compiled' if is_compiled else 'eager'}_{length}"
             print(json.dumps({name: steps(model, length, is_compiled)}), flush=True)
 
