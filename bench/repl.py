@@ -1,6 +1,7 @@
 """The prompt's answers: how long a new expression takes until it is shown, and the same one again.
 
-The process is warm (the first entry is not counted), the folder of compiled kernels empty.
+The process is warm (it has done what the prompt does while the first entry is typed, and one entry), the
+folder of compiled kernels empty.
 
     python bench/repl.py [--target cpu|cuda] [--json FILE]
 """
@@ -17,6 +18,7 @@ import time
 from pathlib import Path
 
 from lumi.backends.targets import default_target
+from lumi.repl.prompt import warm_up
 from lumi.repl.session import Conversation
 
 FIRST = ("(def x (tensor [[1 2 3] [4 5 6]]))", "(+ x 1)")
@@ -47,6 +49,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LUMI_CACHE"] = folder
+        warm_up(options.target)
         conversation = Conversation(options.target)
         start = sum(seconds(conversation, entry) for entry in FIRST)
         rows = []

@@ -14,6 +14,7 @@ from typing import Any
 from lumi import paths
 from lumi.backends.cpu.compile import find_compiler, has_openmp
 from lumi.backends.cuda import compile as nvrtc
+from lumi.backends.cuda.cublas import find_library
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.egraph import rules
 from lumi.errors import LumiError, Source
@@ -104,7 +105,7 @@ def converse(lines: Iterable[str], say: Print, complain: Print, target: str = "c
 def interact(target: str = "cpu") -> None:
     """Talk with the person at the terminal until they leave."""
     print(_BANNER)
-    threading.Thread(target=_warm_up, args=(target,), daemon=True).start()
+    threading.Thread(target=warm_up, args=(target,), daemon=True).start()
     conversation = Conversation(target)
     terminal = _terminal(conversation)
     while True:
@@ -124,12 +125,13 @@ def interact(target: str = "cpu") -> None:
             print(entry.error.render(), file=sys.stderr)
 
 
-def _warm_up(target: str) -> None:
+def warm_up(target: str) -> None:
     """Find out, while the first entry is being typed, what every process has to find out once."""
     with suppress(LumiError):
         rules.book()
         if target == "cuda":
             nvrtc.version()
+            find_library()
             open_gpu()
         elif (compiler := find_compiler()) is not None:
             has_openmp(compiler)

@@ -13,6 +13,7 @@ from lumi.compiler import Options, compile_plan
 from lumi.errors import Source
 from lumi.runtime.generate import Limits, generate
 from lumi.runtime.session import Session
+from lumi.search.settings import Settings
 
 pytestmark = [pytest.mark.cuda, pytest.mark.weights]
 
@@ -32,7 +33,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=["dequantised", "packed"])
 def session(request: pytest.FixtureRequest, checkpoint: Path) -> Session:
     path = paths.data("models") / "gemma3.lumi"
-    options = Options(weights=checkpoint, packed=request.param == "packed", target="cuda")
+    packed, settings = request.param == "packed", Settings(evaluations=80)
+    options = Options(weights=checkpoint, packed=packed, target="cuda", settings=settings)
     return Session(compile_plan(Source(path.name, path.read_text()), options), checkpoint)
 
 
