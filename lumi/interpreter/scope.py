@@ -49,9 +49,27 @@ class Scope:
 
 
 def nearest(name: str, known: Iterator[str] | list[str]) -> str:
-    """A hint naming what `name` may have been meant to be, or ""."""
+    """A hint naming what `name` may have been meant to be, or "".
+
+    Names that are alike, and a typing mistake away for every three characters; of longer ones also those
+    that begin or end with it.
+    """
     close = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
+    close = [n for n in close if _edits(name, n) <= max(1, len(name) // 3) or (len(name) > 3 and name in n)]
     if not close:
         return ""
     *others, last = close
     return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
+
+
+def _edits(a: str, b: str) -> int:
+    """Characters to leave out, put in, replace or swap with a neighbour to get from one name to the other."""
+    before, row = [], list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        before, last, row = row, before, [i]
+        for j, y in enumerate(b, 1):
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
+            if i > 1 and j > 1 and (x, a[i - 2]) == (b[j - 2], y):
+                best = min(best, last[j - 2] + 1)
+            row.append(best)
+    return row[-1]
