@@ -36,7 +36,9 @@ class Binder:
         fixed = self._known.get(key)
         if fixed is not None:
             for name, value in given.items():
-                _check_range(self._dims[name], value)
+                r = self._dims[name]
+                if not r.low <= value <= r.high:
+                    _check_range(r, value)
             return {**fixed, **given}
         shaped = [Shaped(s, shape) for s, shape in zip(self._inputs, shapes, strict=True)]
         bound = bind_dims(self._dims, given, shaped)

@@ -36,7 +36,10 @@ class Model:
         Raises `LumiError` when there is none, or when the call would leave a buffer.
         """
         for number, variant in enumerate(self.plan.variants):
-            if all(r.low <= dims[r.name] <= r.high for r in variant.dims.values()):
+            for r in variant.dims.values():
+                if not r.low <= dims[r.name] <= r.high:
+                    break
+            else:
                 for room in self.needs[number]:
                     self._check_room(room, dims)
                 for need in variant.needs:

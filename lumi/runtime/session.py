@@ -75,7 +75,7 @@ class Session:
         self._states = states
         self._lock = threading.RLock()
         self._bind = Binder(model.plan.dims, model.plan.inputs).bind
-        self._signatures = {s.name: s for s in model.plan.inputs}
+        self._signatures = {s.name: (s, s.dtype.storage, len(s.shape)) for s in model.plan.inputs}
         self._ready: dict[tuple[int, tuple[tuple[str, int], ...]], _Ready] = {}
         self._arena: Memory | None = None
 
@@ -123,14 +123,17 @@ class Session:
         number = self._model.choose(bound)
         self._states.hold(bound)
         ready = self._prepare(number, given)
-        for name, place in ready.inputs.items():
-            one = given[name]
+        is_lent = False
+        for name, one in given.items():
+            place = ready.inputs[name]
             if isinstance(one, np.ndarray):
                 place.memory.write(one, place.offset)
-            elif not _reads_in_place(one):
+                continue
+            is_lent = True
+            if not _reads_in_place(one):
                 place.memory.copy(self.device.view(one.address, _size(one)), place.offset)
         ready.program.run(bound)
-        if any(isinstance(one, dlpack.Borrowed) for one in given.values()):
+        if is_lent:
             self.device.wait()
         return ready, bound
 
@@ -171,7 +174,13 @@ class Session:
             what = f"no input is called {min(unknown)}" if unknown else f"input {min(missing)} is not given"
             listed = "; ".join(map(str, self.plan.inputs)) or "none"
             raise LumiError("input error", what, hint=f"inputs: {listed}")
-        return {name: self._accepted(s, inputs[name]) for name, s in signatures.items()}
+        given: dict[str, Given] = {}
+        for name, (signature, storage, rank) in signatures.items():
+            value = inputs[name]
+            is_plain = type(value) is np.ndarray and value.dtype == storage and value.ndim == rank
+            as_it_is = is_plain and value.flags.c_contiguous and value.flags.aligned
+            given[name] = value if as_it_is else self._accepted(signature, value)
+        return given
 
     def _accepted(self, signature: Signature, value: Any) -> Given:
         if isinstance(value, np.ndarray) or dlpack.device_of(value) in (None, _HOST):

@@ -37,6 +37,8 @@ class States:
 
     def hold(self, dims: Mapping[str, int]) -> None:
         """Use these dims; those of the shapes must be what they were in earlier calls."""
+        if not self._shaping:
+            return
         for name, state in self._shaping.items():
             if self._held.get(name, dims[name]) != dims[name]:
                 raise LumiError(

@@ -49,6 +49,9 @@ class Mail:
 
     def pieces(self) -> list[Piece]:
         """What has to be sent: the changed parts, neighbours together."""
+        if len(self._changed) == len(self._edges) - 1:
+            self._changed.clear()
+            return [(self.address, self._bytes)]
         changed = sorted(self._changed)
         self._changed.clear()
         starts = changed[:1] + [b for a, b in pairwise(changed) if b > a + 1]
