@@ -1,0 +1,21 @@
+"""What is suggested for a name that nothing has."""
+
+from __future__ import annotations
+
+import pytest
+
+from lumi.interpreter.scope import nearest
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("foo", ["floor", "for"], "did you mean for?"),
+        ("missing", ["sin", "min"], ""),
+        ("sqe", ["seq", "rows"], "did you mean seq?"),
+        ("sotfmax", ["log-softmax", "max", "softmax"], "did you mean softmax?"),
+        ("head", ["heads", "heads-apart"], "did you mean heads or heads-apart?"),
+    ],
+)
+def test_only_names_a_mistake_away_are_suggested(name: str, known: list[str], hint: str) -> None:
+    assert nearest(name, known) == hint
