@@ -14,7 +14,7 @@ from lumi.interpreter.scope import nearest
         ("missing", ["sin", "min"], ""),
         ("sqe", ["seq", "rows"], "did you mean seq?"),
         ("sotfmax", ["log-softmax", "max", "softmax"], "did you mean softmax?"),
-        ("head", ["heads", "heads-apart"], "did you mean heads or heads-apart?"),
+        ("softmax", ["log-softmax"], "did you mean log-softmax?"),
     ],
 )
 def test_only_names_a_mistake_away_are_suggested(name: str, known: list[str], hint: str) -> None:
