@@ -233,14 +233,16 @@ def _lower(work: Compilation) -> None:
     lowered = []
     for number, variant in enumerate(work.variants):
         _tell(work, Stage.FIELDS, number, len(work.variants), variant.graph.name)
-        split = [offer(r, _splits(work, r)) for r in lower(variant.graph)]
+        split = [offer(r, _splits(work, variant, r)) for r in lower(variant.graph)]
         pairs = {region.key: found for region, found in split if found}
         lowered.append(replace(variant, regions=tuple(region for region, _ in split), splits=pairs))
     work.variants = tuple(lowered)
 
 
-def _splits(work: Compilation, region: Region) -> dict[str, int]:
-    """The axes to split that a region reduces."""
+def _splits(work: Compilation, variant: Traced, region: Region) -> Mapping[str, int]:
+    """The axes to split that a region reduces: those that are asked for, else those that suit the target."""
+    if not work.options.splits:
+        return open_backend(work.options.target).chunks(region, variant.box.hints())
     reduced = bound_axes([s.term for s in region.stores])
     return {axis: count for axis, count in work.options.splits.items() if axis in reduced}
 

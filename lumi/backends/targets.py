@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from lumi.backends.cpu.backend import CpuBackend
 from lumi.backends.cuda.backend import CudaBackend
 from lumi.backends.cuda.gpu import missing
 from lumi.errors import LumiError
+from lumi.field.region import Region
 from lumi.llir.kernel import Step
 from lumi.plan.plan import Binary, Plan, PlanKernel
 from lumi.search.protocol import Backend
@@ -21,6 +23,9 @@ class Target(Backend, Protocol):
 
     def emit(self, step: Step, name: str) -> str:
         """The code of a kernel under its schedule, as a function called `name`."""
+
+    def chunks(self, region: Region, hints: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
+        """Into how many chunks reductions over axes of a region may be split."""
 
 
 _TARGETS: dict[str, type[CpuBackend] | type[CudaBackend]] = {"cpu": CpuBackend, "cuda": CudaBackend}

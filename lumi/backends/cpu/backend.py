@@ -57,6 +57,10 @@ class CpuBackend:
         """One: threads are few, and take several cells each."""
         return 1
 
+    def chunks(self, region: Region, hints: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
+        """None: a few cores are kept busy by what is left of the axes."""
+        return {}
+
     def emit(self, step: Step, name: str) -> str:
         """The C function of a step, for reading."""
         return code.emit(schedule.available(step), name)

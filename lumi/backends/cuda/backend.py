@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lumi.backends.cuda import compile as nvrtc
-from lumi.backends.cuda import costs, gemm, price, schedule
+from lumi.backends.cuda import costs, gemm, price, schedule, splits
 from lumi.backends.cuda import emit as code
 from lumi.backends.cuda.costs import MACHINE
 from lumi.backends.cuda.gpu import open_gpu
@@ -22,6 +22,7 @@ class CudaBackend:
 
     def __init__(self) -> None:
         self._measurer = Measurer()
+        self._costs = costs.Costs()
         self._products: dict[int, tuple[tuple[Statement, ...], Product]] = {}
 
     @property
@@ -39,6 +40,10 @@ class CudaBackend:
         """Two blocks for each multiprocessor."""
         return 2 * MACHINE.units
 
+    def chunks(self, region: Region, hints: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
+        """Into how many chunks reductions over axes of a region may be split."""
+        return splits.chunks(region, hints)
+
     def emit(self, step: Step, name: str) -> str:
         """The CUDA function of a step, for reading, and what it leaves to a library."""
         call = gemm.text(step, name) if step.schedule.template == gemm.TEMPLATE else ""
@@ -55,7 +60,7 @@ class CudaBackend:
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one run."""
         if schedule.template != gemm.TEMPLATE:
-            return costs.cost(kernel, schedule, dims)
+            return self._costs.cost(kernel, schedule, dims)
         rank = dict(schedule.options).get("rank", 0)
         return price.cost(self._product(kernel), rank, dims, MACHINE)
 

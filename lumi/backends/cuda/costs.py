@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from lumi import dim
 from lumi.backends.cuda import tiling
 from lumi.backends.cuda.scope import Blocking
-from lumi.backends.cuda.streams import SOME
 from lumi.llir import spell
-from lumi.llir.kernel import Kernel, Load, Loop, Schedule, Statement, walk
+from lumi.llir.kernel import Kernel, Load, Loop, Map, Schedule, Statement, walk
 from lumi.llir.program import is_plain
-from lumi.search.model import Machine, Work, examine
+from lumi.search.model import PRICES, Machine, Work, examine
 from lumi.search.protocol import Cost
 
 MACHINE = Machine(
@@ -41,6 +39,9 @@ LATENCY = 0.7e-6
 EXPOSED = 0.5
 """Share of that time that other blocks do not fill."""
 
+BLOCKS = 4
+"""Blocks of a multiprocessor that share values in loops at once."""
+
 RESIDENT = 2048
 """Threads that a multiprocessor runs at once."""
 
@@ -59,39 +60,94 @@ LINES = 2.5e-6, 4.1e12
 AT_ONCE = 3
 """How much faster a single multiprocessor can read than its share of the bandwidth."""
 
+WALK = 3e-6, 0.8e-6
+"""Seconds to start and end a walk, and for one of its turns."""
 
-def cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
-    """The estimate of one run of a kernel at these dims."""
+WALKERS = 132 * 12
+"""Warps that walk at once."""
+
+TURN = 8
+"""Positions of a turn, about."""
+
+ELEMENTS = 0.12e12
+"""Elementwise operations a second of one block of a ring."""
+
+WHOLE = 1 << 30
+"""A tile that holds any axis whole."""
+
+BARRIERS = 6e-6
+"""Seconds of a turn of a loop whose values all threads of a block share."""
+
+
+FREE = ("ring", "lines", "walk")
+"""Templates that choose all tiles by themselves."""
+
+
+@dataclass(slots=True)
+class _Body:
+    """What is known of kernels that share a tile program: whether it carries nothing around, their costs."""
+
+    statements: tuple[Statement, ...]
+    plain: bool
+    costs: dict[object, Cost] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Costs:
+    """Estimates, each made once: many kernels differ only in tiles that their template ignores."""
+
+    bodies: dict[int, _Body] = field(default_factory=dict)
+
+    def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """The estimate of one run of a kernel at these dims."""
+        body = self._body(kernel)
+        free = body.plain or schedule.template in FREE
+        tiles = () if free else tuple(sorted(kernel.tiles.items()))
+        key = (schedule, tuple(sorted(dims.items())), kernel.grid, kernel.resident, tiles)
+        known = body.costs.get(key)
+        if known is None:
+            if free:
+                kernel = replace(kernel, tiles=_whole(kernel))
+            known = body.costs[key] = _cost(kernel, schedule, dims, body.plain)
+        return known
+
+    def _body(self, kernel: Kernel) -> _Body:
+        known = self.bodies.get(id(kernel.body))
+        if known is None or known.statements is not kernel.body:
+            plain = all(is_plain(s) for s in walk(kernel.body) if isinstance(s, Loop))
+            known = self.bodies[id(kernel.body)] = _Body(kernel.body, plain)
+        return known
+
+
+def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bool) -> Cost:
     options = dict(schedule.options)
     blocking = Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
-    work = examine(replace(kernel, tiles=_tiles(kernel, blocking)), dims)
-    if all(is_plain(s) for s in walk(kernel.body) if isinstance(s, Loop)):
+    if schedule.template not in FREE:
+        kernel = replace(kernel, tiles={**kernel.tiles, **tiling.tiles(kernel, blocking)})
+    work = examine(kernel, dims)
+    if plain or schedule.template in FREE:
         work.live = 0.0
     shared = MACHINE if blocking.rows > 1 else replace(MACHINE, bandwidth=UNSHARED * MACHINE.bandwidth)
     found = work.cost(shared)
-    if schedule.template == "ring":
-        seconds = max(start + found.traffic / rate for start, rate in RING)
-        return replace(found, seconds=seconds, floor=min(found.floor, seconds))
-    if schedule.template == "lines":
-        lines = math.prod(work.sizes[a] for a in kernel.grid)
-        busy = min(1.0, AT_ONCE * lines / MACHINE.units)
-        return replace(found, seconds=LINES[0] + max(found.traffic / (LINES[1] * busy), found.floor))
-    waiting = EXPOSED * LATENCY * _rounds(work, blocking)
-    return replace(found, seconds=found.seconds + waiting)
+    match schedule.template:
+        case "ring":
+            seconds = max(start + found.traffic / rate for start, rate in RING) + _vector(work) / ELEMENTS
+            return replace(found, seconds=seconds, floor=found.traffic / MACHINE.bandwidth)
+        case "lines":
+            lines = math.prod(work.sizes[a] for a in kernel.grid)
+            busy = min(1.0, AT_ONCE * lines / MACHINE.units)
+            return replace(found, seconds=LINES[0] + max(found.traffic / (LINES[1] * busy), found.floor))
+        case "walk":
+            floor = found.traffic / MACHINE.bandwidth
+            return replace(found, seconds=max(_walked(work), WALK[0] + floor), floor=floor)
+        case _:
+            waiting = EXPOSED * LATENCY * _rounds(work, blocking) + BARRIERS * _turns(work)
+            return replace(found, seconds=found.seconds + waiting)
 
 
-def _tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:
-    """The tiles that a kernel runs with; an axis that it does not name is held whole."""
-    found = tiling.tiles(kernel, blocking)
-    return {
-        a: found.get(a, kernel.tiles.get(a, 1 if a in kernel.grid else _whole(kernel, a)))
-        for a in kernel.axes
-    }
-
-
-def _whole(kernel: Kernel, axis: str) -> int:
-    extent = kernel.axes[axis]
-    return max(extent, 1) if isinstance(extent, int) else SOME
+def _whole(kernel: Kernel) -> dict[str, int]:
+    """One point of the grid, and whole loops."""
+    return {a: 1 if a in kernel.grid else WHOLE for a in kernel.axes}
 
 
 def _rounds(work: Work, blocking: Blocking) -> float:
@@ -99,6 +155,39 @@ def _rounds(work: Work, blocking: Blocking) -> float:
     resident = MACHINE.units * max(RESIDENT // blocking.threads, 1)
     turns = _loads(work, work.kernel.body, 1.0) / (blocking.threads * blocking.unroll)
     return -(-work.cells // resident) * max(turns, 1.0)
+
+
+def _turns(work: Work) -> float:
+    """Turns of loops that carry values around, one after another in the blocks of a multiprocessor."""
+    loops = [s for s in walk(work.kernel.body) if isinstance(s, Loop) and not is_plain(s)]
+    turns = sum(math.prod(-(-_span(work, s, a) // work.tiles[a]) for a in s.axes) for s in loops)
+    return float(turns * -(-work.cells // (MACHINE.units * BLOCKS)))
+
+
+def _vector(work: Work) -> float:
+    """Operations that every block of a ring repeats, for the vector that rows are multiplied with."""
+    grid, found = set(work.kernel.grid), 0.0
+    for statement in walk(work.kernel.body):
+        if isinstance(statement, Map) and statement.axes and not set(statement.axes) & grid:
+            found += math.prod(work.sizes[a] for a in statement.axes) * PRICES.get(statement.op, 1)
+    return found
+
+
+def _walked(work: Work) -> float:
+    """Seconds of a walk: memory, if enough warps walk at once, and turns one after another."""
+    (loop,) = (s for s in work.kernel.body if isinstance(s, Loop))
+    span = _span(work, loop, loop.axes[0])
+    read = {a for s in walk(loop.body) if isinstance(s, Load) and loop.axes[0] in s.axes for a in s.axes}
+    wide = [s for s in walk(loop.body) if isinstance(s, Load) and loop.axes[0] in s.axes]
+    cells = math.prod(work.sizes[a] for a in work.kernel.grid if a in read and all(a in s.axes for s in wide))
+    cells *= work.sizes[loop.chunk] if loop.chunk is not None else 1
+    return WALK[0] + WALK[1] * -(-span // TURN) * -(-cells // WALKERS)
+
+
+def _span(work: Work, loop: Loop, axis: str) -> int:
+    """Positions that one run of a loop covers."""
+    whole = work.sizes[axis]
+    return whole if loop.chunk is None else -(-whole // work.sizes[loop.chunk])
 
 
 def _loads(work: Work, body: tuple[Statement, ...], times: float) -> float:
@@ -112,8 +201,6 @@ def _loads(work: Work, body: tuple[Statement, ...], times: float) -> float:
             )
             most = max(most, times * work.count(statement.axes) / per)
         elif isinstance(statement, Loop):
-            trips = math.prod(-(-work.sizes[a] // work.tiles[a]) for a in statement.axes)
-            if statement.chunk is not None:
-                trips = -(-trips // max(dim.value(work.kernel.axes[statement.chunk], work.dims), 1))
+            trips = math.prod(-(-_span(work, statement, a) // work.tiles[a]) for a in statement.axes)
             inner += _loads(work, statement.body, times * trips)
     return inner + most

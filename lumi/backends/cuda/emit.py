@@ -18,7 +18,7 @@ from lumi.backends.clike.cells import Cells
 from lumi.backends.clike.helpers import helpers
 from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
-from lumi.backends.cuda import ctype, frame, line, lines, matrix, ring, tiling
+from lumi.backends.cuda import cache, ctype, frame, line, lines, matrix, ring, tiling, walk
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.nests import Nests
 from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, single
@@ -65,6 +65,8 @@ def emit(step: Step, name: str) -> Code:
     Raises `ValueError` when the values a block must hold do not fit its shared memory.
     """
     options = dict(step.schedule.options)
+    if step.schedule.template == "walk":
+        return _walk(step.kernel, options, name)
     if step.schedule.template in STAGED:
         return STAGED[step.schedule.template](step.kernel, options, name)
     blocking = Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
@@ -96,6 +98,16 @@ def _lines(kernel: Kernel, options: dict[str, int], name: str) -> Code:
     text, threads = lines.LineWriter(made, name).write(), made.users + WARP
     grid = tuple((kernel.axes[a], 1) for a in found.rows)
     return Code(text, threads, made.shared, grid, made.resident, streams=True)
+
+
+def _walk(kernel: Kernel, options: dict[str, int], name: str) -> Code:
+    found = cache.find(kernel)
+    if found is None:
+        raise ValueError("a kernel that does not walk along rows is scheduled as one")
+    warps = options.get("warps", 4)
+    *outer, last = [(kernel.axes[a], 1) for a in found.cells] or [(1, 1)]
+    grid = (*outer, (last[0], warps))
+    return Code(walk.Walker(found, warps, name).write(), warps * WARP, 0, grid)
 
 
 STAGED: Mapping[str, Callable[[Kernel, dict[str, int], str], Code]] = {"ring": _ring, "lines": _lines}

@@ -144,3 +144,31 @@ ALL_ACROSS(double, f64)
 ALL_ACROSS(int, i32)
 ALL_ACROSS(i64, i64)
 ALL_ACROSS(int, bool)
+
+/* The combination over the threads of a warp whose numbers agree below LOW, a power of two. */
+#define ABOVE(op)                                                                                 \
+  template <int LOW> INLINE float above_##op##_f32(float x) {                                     \
+    _Pragma("unroll") for (int step = LOW; step < 32; step *= 2)                                  \
+      x = op##_f32(x, __shfl_xor_sync(FULL_WARP, x, step));                                       \
+    return x;                                                                                     \
+  }
+ABOVE(sum)
+ABOVE(max)
+ABOVE(mul)
+/* Of SUMS sums over groups of LANES threads, a power of two, thread t of a group gets number t / (LANES / SUMS). */
+template <int SUMS, int LANES = 32> INLINE float spread_sums(float (&v)[SUMS]) {
+  int step = LANES / 2;
+#pragma unroll
+  for (int half = SUMS / 2; half > 0; half /= 2, step /= 2) {
+    const bool upper = threadIdx.x & step;
+#pragma unroll
+    for (int j = 0; j < half; j++) {
+      const float given = upper ? v[j] : v[j + half], kept = upper ? v[j + half] : v[j];
+      v[j] = kept + __shfl_xor_sync(FULL_WARP, given, step);
+    }
+  }
+  float total = v[0];
+#pragma unroll
+  for (step = LANES / 2 / SUMS; step > 0; step /= 2) total += __shfl_xor_sync(FULL_WARP, total, step);
+  return total;
+}

@@ -82,23 +82,6 @@ template <int STAGES, int BYTES, int FLIGHT> struct Filler {
 template <int THREADS> INLINE void users_wait() {
   asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
 }
-/* Of SUMS sums over a warp, a power of two, thread t gets the one at place t / (32 / SUMS). */
-template <int SUMS> INLINE float spread_sums(float (&v)[SUMS]) {
-  int step = 16;
-#pragma unroll
-  for (int half = SUMS / 2; half > 0; half /= 2, step /= 2) {
-    const bool upper = threadIdx.x & step;
-#pragma unroll
-    for (int j = 0; j < half; j++) {
-      const float given = upper ? v[j] : v[j + half], kept = upper ? v[j + half] : v[j];
-      v[j] = kept + __shfl_xor_sync(FULL_WARP, given, step);
-    }
-  }
-  float total = v[0];
-#pragma unroll
-  for (step = 16 / SUMS; step > 0; step /= 2) total += __shfl_xor_sync(FULL_WARP, total, step);
-  return total;
-}
 template <int COUNT> INLINE float total_of(const float *p) {
   float total = 0;
 #pragma unroll

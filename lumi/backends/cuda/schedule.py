@@ -9,13 +9,15 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
   KiB in shared memory, at most `flight` of which are under way.
 - `lines`: for reductions of long lines, which `users` threads share and keep in registers; lines pass
   through `stages` stages in shared memory.
+- `walk`: for loops that carry weighed sums of the rows of a cache: a warp walks along them, blocks have
+  `warps`.
 - `cublaslt`: for matrix products with what the library does to a result, where there is the library; see
   `gemm` for its numbers.
 """
 
 from __future__ import annotations
 
-from lumi.backends.cuda import gemm, line, lines, matrix, ring
+from lumi.backends.cuda import cache, gemm, line, lines, matrix, ring
 from lumi.backends.cuda.cublas import find_library
 from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, walk
 
@@ -50,6 +52,8 @@ _LINES = tuple(
     for users, stages in ((128, 3), (256, 2), (256, 3), (512, 1), (512, 2))
 )
 
+_WALKS = tuple(Schedule("walk", (("warps", warps),)) for warps in (4, 1, 8))
+
 
 def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
     """Every schedule of a kernel, the one that always works first."""
@@ -58,6 +62,7 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
     return (
         DEFAULT,
         *(_staged(kernel) if reduces else ()),
+        *(_WALKS if reduces and cache.find(kernel) is not None else ()),
         *(gemm.SCHEDULES if is_product else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),
     )

@@ -15,13 +15,14 @@ from lumi.backends.cpu import interpret
 from lumi.backends.cuda import gemm
 from lumi.backends.cuda.cublas import BIAS, RELU, Algorithm, Matmul, Matrix, Pointers
 from lumi.backends.cuda.measure import scheduled
+from lumi.backends.cuda.split import Split
 from lumi.dtype import BF16, F16, F32, F64, I8, I32
 from lumi.field.index import of_extent
 from lumi.llir.arithmetic import from_memory, to_memory
 from lumi.llir.kernel import Kernel, Schedule, Step, Store, accesses, buffers
 from lumi.llir.product import find
 from lumi.search.protocol import Failure, Reason
-from tests.llir.products import EPILOGUES, Spec, memory
+from tests.llir.products import EPILOGUES, Spec, memory, mixed
 
 Array = np.ndarray
 SIZES = {"g": 3, "m": dim.var("m"), "n": 16, "k": 24}
@@ -38,7 +39,7 @@ FAR = 1 << 20
 
 
 class Recorded:
-    """A library that proposes some algorithms and computes calls in numpy."""
+    """A library that proposes some algorithms, splits and computes calls in numpy."""
 
     def __init__(self, kernel: Kernel, arrays: Mapping[str, Array], names: Sequence[int] = (7, 8)) -> None:
         self.types = {a.buffer: a.dtype for a, _ in accesses(kernel)}
@@ -47,9 +48,15 @@ class Recorded:
         self.addresses = [FAR * (n + 1) for n in range(len(self.arrays))]
         self.proposed = tuple(Algorithm(n, b"") for n in names)
         self.used: list[int] = []
+        self.splitter = self
 
     def algorithms(self, matmul: Matmul, pointers: Pointers) -> tuple[Algorithm, ...]:
         return self.proposed
+
+    def room(self, size: int) -> int:
+        self.kinds.append(BF16)
+        self.arrays.append(np.full(size // 2, 0x7FC0, np.uint16))
+        return FAR * len(self.arrays)
 
     def view(self, matrix: Matrix, address: int, batch: int) -> tuple[Array, int]:
         number = address // FAR - 1
@@ -62,7 +69,27 @@ class Recorded:
         assert sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) < raw.nbytes
         return np.lib.stride_tricks.as_strided(raw, shape, strides), number
 
-    def put(self, matmul: Matmul, pointers: Pointers, algorithm: Algorithm) -> None:
+    def put(self, *told: object) -> None:
+        if isinstance(told[0], Split):
+            self.divide(*told)  # type: ignore[arg-type]
+        else:
+            self.multiply(*told)  # type: ignore[arg-type]
+
+    def divide(self, split: Split, address: int) -> None:
+        """What the kernel that splits does."""
+        raw = self.arrays[split.address // FAR - 1].reshape(-1)
+        shape, strides = (split.batch, split.rows, split.columns), [4 * s for s in split.steps]
+        x = np.lib.stride_tricks.as_strided(raw[split.address % FAR // 4 :], shape, strides)
+        parts = self.arrays[address // FAR - 1][: 3 * split.part]
+        dense = parts.reshape(3, split.batch, split.rows, split.row)[..., : split.columns]
+        rest = x.astype(np.float32)
+        for place in (2, 1, 0):
+            high = rest.view(np.uint32) & np.uint32(0xFFFF0000)
+            dense[place] = high >> 16
+            rest = rest - high.view(np.float32)
+        assert not rest.any()
+
+    def multiply(self, matmul: Matmul, pointers: Pointers, algorithm: Algorithm) -> None:
         self.used.append(algorithm.name)
         wide = {}
         for name in "abc":
@@ -137,6 +164,40 @@ def test_padded_layout_is_described_as_it_is(layout, epilogue, gaps, m, seed) ->
         run_recorded(spec, {"m": m}, seed)
 
 
+MIXED = [x for x in USABLE if "k" in x[0] and "g" in x[2]]
+
+
+@pytest.mark.parametrize("wide", ["a", "b"])
+@pytest.mark.parametrize("epilogue", ["plain", "scaled residual", "bias and relu"])
+@pytest.mark.parametrize(("a", "b", "out"), MIXED)
+def test_f32_times_bf16_is_computed_in_parts(a: str, b: str, out: str, epilogue: str, wide: str) -> None:
+    if "bias" in epilogue and out != "gmn":
+        epilogue = "relu"
+    kernel = mixed(Spec({**SIZES, "k": 21}, a, b, out, epilogue=epilogue), wide)
+    found = gemm.call(Step(kernel, gemm.SCHEDULES[0]))
+    assert found is not None
+    values, generator = {"m": 5}, np.random.default_rng(1)
+    want = memory(kernel, values, 0)
+    name = wide.upper()
+    want[name] = generator.standard_normal(want[name].shape).astype(np.float32)
+    got = {n: array.copy() for n, array in want.items()}
+    library = Recorded(kernel, got)
+    ready = found.ready(library, values, library.addresses)  # type: ignore[arg-type]
+    assert ready is not None and len(ready.parts) == 3
+    ready.put(library)  # type: ignore[arg-type]
+    interpret.run(kernel, want, values)
+    np.testing.assert_allclose(got["R"], want["R"], rtol=0, atol=3e-6 * np.abs(want["R"]).max())
+
+
+def test_f32_times_bf16_needs_a_result_that_can_be_added_up() -> None:
+    kernel = mixed(Spec(SIZES), "a")
+    *body, store = kernel.body
+    assert isinstance(store, Store)
+    halves = replace(kernel, body=(*body, replace(store, access=replace(store.access, dtype=BF16))))
+    assert gemm.find(kernel) is not None
+    assert gemm.find(halves) is None
+
+
 def test_what_the_library_lacks_is_no_call() -> None:
     for spec in (
         Spec(SIZES, epilogue="rows bias"),
@@ -196,7 +257,7 @@ def test_algorithm_is_chosen_by_rank_or_name(options: tuple[tuple[str, int], ...
     library = Recorded(spec.kernel, memory(spec.kernel, {"m": 4}, 0))
     ready = call.ready(library, {"m": 4}, library.addresses)  # type: ignore[arg-type]
     assert ready is not None
-    assert ready.algorithm.name == name
+    assert ready.algorithm == name
 
 
 def test_product_without_an_algorithm_is_left_to_the_kernel() -> None:

@@ -22,13 +22,14 @@ from lumi.dtype import BF16, F16, F32, F64, I8, I32, DType
 from lumi.errors import Source
 from lumi.llir.arithmetic import from_memory, to_memory
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step, buffers
+from lumi.llir.product import find
 from lumi.plan.file import load, save
 from lumi.plan.plan import Plan
 from lumi.runtime.session import Session
 from lumi.search.protocol import Timing
 from lumi.search.settings import Mode, Settings
 from tests.backends.cuda.kernels import OnGpu
-from tests.llir.products import EPILOGUES, Spec, memory
+from tests.llir.products import EPILOGUES, Spec, compute, memory, mixed
 
 pytestmark = [
     pytest.mark.cuda,
@@ -187,6 +188,30 @@ def test_sum_of_halves_is_rounded_once(dtype: DType) -> None:
         OnGpu([Step(kernel, schedule)]).run(0, arrays)
         off = np.abs(from_memory(arrays["R"], dtype) - want)
         assert (off <= 2 * half * np.abs(want) + 2.0**-20 * size).all()
+
+
+@pytest.mark.parametrize("wide", ["a", "b"])
+@pytest.mark.parametrize(("a", "b", "out"), [("mk", "nk", "mn"), ("gkm", "gnk", "gmn"), ("gmk", "kn", "mgn")])
+@pytest.mark.parametrize("epilogue", ["plain", "scaled residual", "bias and relu"])
+def test_f32_times_bf16_is_as_exact_as_f32(a: str, b: str, out: str, epilogue: str, wide: str) -> None:
+    if "bias" in epilogue and out != "mn":
+        epilogue = "residual"
+    kernel = mixed(Spec({"g": 3, "m": 20, "n": 40, "k": 1001}, a, b, out, epilogue=epilogue), wide)
+    assert is_called(kernel, {})
+    arrays, generator = memory(kernel, {}, 0), np.random.default_rng(0)
+    for name in "ABC":
+        if name in arrays and arrays[name].dtype == np.float32:
+            arrays[name] = generator.standard_normal(arrays[name].shape).astype(np.float32)
+    found = find(kernel)
+    assert found is not None
+    want = {name: array.copy() for name, array in arrays.items()}
+    compute(found, want, {})
+    on_gpu = OnGpu([Step(kernel, s) for s in gemm.SCHEDULES])
+    for number in range(len(gemm.SCHEDULES)):
+        got = {name: array.copy() for name, array in arrays.items()}
+        on_gpu.run(number, got)
+        off = np.abs(got["R"].astype(np.float64) - want["R"]).max()
+        assert off <= 2.0**-20 * np.abs(want["R"]).max()
 
 
 # -- algorithms

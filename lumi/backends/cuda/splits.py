@@ -1,0 +1,40 @@
+"""Which reductions are offered in chunks, because too few blocks would share them otherwise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from lumi import dim
+from lumi.field.axis import LIMIT
+from lumi.field.region import Region, Store
+from lumi.field.traverse import bound_axes
+
+LONG = 1024
+"""Positions, at some hint, of a reduction that is worth it."""
+
+FEW = 1 << 16
+"""Elements that the results of a region have at most, so that they alone do not keep the GPU busy."""
+
+CHUNKS = 64
+"""Chunks: with eight heads of a cache, a warp for each half of a scheduler."""
+
+
+def chunks(region: Region, hints: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The number of chunks of each reduced axis that is offered in chunks.
+
+    These are axes whose length is known at run time only, such as the positions of a cache: a matrix of
+    known size is streamed by all multiprocessors anyway.
+    """
+    reduced = bound_axes([s.term for s in region.stores])
+    results = max(_elements(region, s, hint) for s in region.stores for hint in hints)
+    if results > FEW:
+        return {}
+    growing = [a for a in region.axes if a.name in reduced and a.is_symbolic]
+    worth = [a.name for a in growing if max(dim.value(a.extent, h) for h in hints) >= LONG]
+    return dict.fromkeys(worth, CHUNKS) if len(region.axes) + len(worth) <= LIMIT else {}
+
+
+def _elements(region: Region, store: Store, hint: Mapping[str, int]) -> int:
+    """Elements that a store writes."""
+    return math.prod(dim.value(region.axes[a].extent, hint) for a in store.access.axes())
