@@ -34,9 +34,17 @@ static void pause_briefly(void) {
 #endif
 }
 
-static void wait_for_all(Barrier *barrier, int threads) {
+static int64_t nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* The last thread to arrive notes the moment, if asked to: one that waits may be woken much later. */
+static void wait_for_all(Barrier *barrier, int threads, int64_t *moment) {
   int turn = atomic_load_explicit(&barrier->turn, memory_order_relaxed);
   if (atomic_fetch_add_explicit(&barrier->waiting, 1, memory_order_acq_rel) == threads - 1) {
+    if (moment) *moment = nanoseconds();
     atomic_store_explicit(&barrier->waiting, 0, memory_order_relaxed);
     atomic_store_explicit(&barrier->turn, turn + 1, memory_order_release);
     return;
@@ -56,12 +64,6 @@ int lumi_threads(void) {
 #endif
 }
 
-static int64_t nanoseconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 /* Runs launches in order; `times`, if given, takes the moment after each, in nanoseconds, after that of
  * the start. */
 void lumi_run(const Launch *launches, int64_t count, int64_t *times) {
@@ -76,8 +78,7 @@ void lumi_run(const Launch *launches, int64_t count, int64_t *times) {
     if (times && first) times[0] = nanoseconds();
     for (int64_t n = 0; n < count; n++) {
       launches[n].run(launches[n].buffers, launches[n].dims);
-      if (threads > 1) wait_for_all(&barrier, threads);
-      if (times && first) times[n + 1] = nanoseconds();
+      wait_for_all(&barrier, threads, times ? times + n + 1 : 0);
     }
   }
 }
