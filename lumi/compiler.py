@@ -15,19 +15,17 @@ Equal regions are saturated and searched once, whichever layer or variant they c
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from enum import Enum
-from pathlib import Path
+from dataclasses import replace
 from typing import cast
 
 from lumi.backends.targets import compile_binary, open_backend
 from lumi.bufferize import surface
 from lumi.bufferize.bufferize import KernelTable, bufferize
 from lumi.bufferize.call import Instance
+from lumi.compilation import Compilation, Options, Progress, Stage, Traced
 from lumi.dim import DimRange
-from lumi.egraph.graph import EGraph
 from lumi.egraph.saturate import saturate
 from lumi.errors import Source
 from lumi.field.region import Region
@@ -41,136 +39,22 @@ from lumi.plan.box import Box, boxes
 from lumi.plan.check import check
 from lumi.plan.plan import Plan
 from lumi.runtime.weights import open_weights
-from lumi.search.explain import Report, silent
 from lumi.search.record import measuring
-from lumi.search.search import Found, search
-from lumi.search.settings import Mode, Settings
+from lumi.search.search import search
+from lumi.search.settings import Mode
 from lumi.search.split import offer
 from lumi.search.trial import Timings
 
-
-class Stage(Enum):
-    """The stages in order; each one's value is its name."""
-
-    FORMS = "forms"
-    HLIR = "hlir"
-    FIELDS = "fields"
-    EGRAPH = "egraph"
-    KERNELS = "kernels"
-    PLAN = "plan"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Item `done` of `total` of a stage is about to be worked on; `what` names it."""
-
-    stage: Stage
-    done: int
-    total: int
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What to compile and how.
-
-    `config` gives keywords of the model over those that the checkpoint `weights` states.  With `packed`,
-    weights that the checkpoint holds quantised stay so and are unpacked inside the kernels.  `bind` fixes
-    dims; without `special` one variant serves all calls.  `families` are the rule families in use.
-    `splits` lets reductions over those axes of regions (see `--show fields`) run in so many chunks.
-    With `embed`, the plan carries its kernels compiled for this machine.  Measurements are written to
-    `record`, or taken from the record `replay`.  `settings` bound each region's search (hints, ranges and
-    splits are filled in here).  `progress` is told of every step, `report` of every gain of a search.
-    """
-
-    model: str | None = None
-    config: Mapping[str, object] = field(default_factory=dict)
-    weights: Path | None = None
-    packed: bool = False
-    bind: Mapping[str, int] = field(default_factory=dict)
-    special: bool = True
-    families: tuple[str, ...] = ("exact", "relaxed")
-    splits: Mapping[str, int] = field(default_factory=dict)
-    embed: bool = False
-    record: Path | None = None
-    replay: Path | None = None
-    settings: Settings = field(default_factory=Settings)
-    target: str = "cpu"
-    progress: Callable[[Progress], None] = lambda event: None
-    report: Report = silent
-
-
-@dataclass(frozen=True, slots=True)
-class Traced:
-    """A variant on its way: the graph of the model with the box's dims bound, and its regions.
-
-    `splits` are the (axis, chunk axis) pairs of regions that have some, by the region's key.
-    """
-
-    box: Box
-    graph: Graph
-    regions: tuple[Region, ...] = ()
-    splits: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-
-    def key(self, region: Region) -> str:
-        """Equal for regions that may share kernels: the same terms, and their dims' ranges and hints."""
-        dims = sorted(region.dims() & set(self.box.free))
-        return f"{region.key} {self.box.at(dims)}"
-
-
-@dataclass(slots=True)
-class Compilation:
-    """Every stage's result, as far as it went; `seconds` holds the time of each stage that ran.
-
-    `egraphs` and `found` are keyed by `Traced.key`.
-    """
-
-    options: Options
-    module: Module | None = None
-    packing: Mapping[str, str] = field(default_factory=dict)
-    variants: tuple[Traced, ...] = ()
-    egraphs: dict[str, EGraph] = field(default_factory=dict)
-    found: dict[str, Found] = field(default_factory=dict)
-    plan: Plan | None = None
-    seconds: dict[Stage, float] = field(default_factory=dict)
-
-    def distinct(self) -> dict[str, tuple[Traced, Region]]:
-        """The regions to saturate and search, each once, in program order."""
-        found: dict[str, tuple[Traced, Region]] = {}
-        for variant in self.variants:
-            for region in variant.regions:
-                found.setdefault(variant.key(region), (variant, region))
-        return found
-
-    def users(self, key: str) -> tuple[Traced, ...]:
-        """The variants that hold the region of a key."""
-        return tuple(v for v in self.variants if any(v.key(r) == key for r in v.regions))
-
-    def unfinished(self) -> dict[str, EGraph]:
-        """The e-graphs that a limit stopped, by the scope of their region."""
-        found = ((region, self.egraphs.get(key)) for key, (_, region) in self.distinct().items())
-        return {region.scope: e for region, e in found if e is not None and not e.saturated}
-
-    def counts(self) -> dict[str, int | float]:
-        """The figures that a compile is judged by, of the stages that ran."""
-        stories, plan = [f.explanation for f in self.found.values()], self.plan
-        found: dict[str, int | float] = {}
-        if Stage.HLIR in self.seconds:
-            found["variants"] = len(self.variants)
-        if Stage.FIELDS in self.seconds:
-            found["regions"] = len(self.distinct())
-        if Stage.EGRAPH in self.seconds:
-            found["enodes"] = sum(e.size for e in self.egraphs.values())
-            found["saturate_s"] = self.seconds[Stage.EGRAPH]
-        if Stage.KERNELS in self.seconds:
-            found["evaluations"] = sum(s.evaluations for s in stories)
-            found["trials"] = sum(s.trials for s in stories)
-            found["search_s"] = self.seconds[Stage.KERNELS]
-        if plan is not None:
-            found["kernels"] = len(plan.kernels)
-            found["launches"] = sum(len(v.launches) for v in plan.variants)
-            found["arena_bytes"] = max((v.arena for v in plan.variants), default=0)
-        return {**found, "total_s": sum(self.seconds.values())}
+__all__ = [
+    "Compilation",
+    "Options",
+    "Progress",
+    "Stage",
+    "Traced",
+    "compile_graph",
+    "compile_model",
+    "compile_plan",
+]
 
 
 def compile_model(source: Source, options: Options | None = None, until: Stage = Stage.PLAN) -> Compilation:
