@@ -50,13 +50,19 @@ ROUNDS = 15
 
 @dataclass(frozen=True)
 class Case:
-    """out[m n] = Σ a[m k] · b[n k]."""
+    """out[m n] = Σ a[m k] · b[n k], b held as `weights` if that is another type."""
 
     name: str
     dtype: str
     m: int
     n: int
     k: int
+    weights: str = ""
+
+    @property
+    def fast(self) -> str:
+        """The type whose rate bounds it."""
+        return self.weights or self.dtype
 
     @property
     def flops(self) -> float:
@@ -64,15 +70,16 @@ class Case:
 
     @property
     def bytes(self) -> int:
-        return DTYPES[self.dtype].size * (self.m * self.k + self.n * self.k + self.m * self.n)
+        wide, narrow = DTYPES[self.dtype].size, DTYPES[self.fast].size
+        return wide * (self.m * self.k + self.m * self.n) + narrow * self.n * self.k
 
     @property
     def text(self) -> str:
-        a, b = (f"{self.dtype} [{rows} {self.k}]" for rows in (self.m, self.n))
+        b = f"(cast b {self.dtype})" if self.weights else "b"
         return f"""
-(defmodel product [(a {a}) (b {b})]
+(defmodel product [(a {self.dtype} [{self.m} {self.k}]) (b {self.fast} [{self.n} {self.k}])]
   "A matrix product."
-  (einsum a [m k] b [n k] -> [m n]))
+  (einsum a [m k] {b} [n k] -> [m n]))
 """
 
 
@@ -81,6 +88,8 @@ CASES = (
     Case("prefill out 128x4096x4096", "bf16", 128, 4096, 4096),
     Case("prefill gate and up 128x28672x4096", "bf16", 128, 28672, 4096),
     Case("prefill down 128x4096x14336", "bf16", 128, 4096, 14336),
+    Case("f32 by bf16 128x28672x4096", "f32", 128, 28672, 4096, "bf16"),
+    Case("f32 by bf16 128x4096x14336", "f32", 128, 4096, 14336, "bf16"),
     *(Case(f"square {t} 4096", t, 4096, 4096, 4096) for t in ("bf16", "f16", "f32")),
 )
 
@@ -131,7 +140,10 @@ class Work:
 
 
 def peer(gpu: Gpu, case: Case) -> Callable[[], float] | None:
-    """torch.matmul on copies of its tensors, as one graph; None without PyTorch."""
+    """torch.matmul on copies of its tensors, as one graph; None without PyTorch.
+
+    It has no product of two types: the weights are of the other one's.
+    """
     try:
         import torch
     except ImportError:
@@ -208,17 +220,17 @@ def main() -> None:
     for case in CASES:
         if options.cases and not any(part in case.name for part in options.cases):
             continue
-        if case.dtype not in rates:
-            large = Case("large", case.dtype, LARGE, LARGE, LARGE)
+        if case.fast not in rates:
+            large = Case("large", case.fast, LARGE, LARGE, LARGE)
             work = library(gpu, large)
-            rates[case.dtype] = large.flops / statistics.median(work.seconds() for _ in range(5))
-            print(f"{case.dtype}: {rates[case.dtype] / 1e12:.0f} TFLOP/s", flush=True)
+            rates[case.fast] = large.flops / statistics.median(work.seconds() for _ in range(5))
+            print(f"{case.fast}: {rates[case.fast] / 1e12:.0f} TFLOP/s", flush=True)
         settings = Settings(mode=Mode.MEASURE, trials=options.trials, seconds=options.seconds)
         kernels, told = graph(case, settings)
         works = {"lumi": Work(gpu, kernels.steps, case).seconds, "library": library(gpu, case).seconds}
         torch = peer(gpu, case)
         seconds = interleaved(works | ({"torch": torch} if torch else {}))
-        floor = max(case.flops / rates[case.dtype], case.bytes / bandwidth)
+        floor = max(case.flops / rates[case.fast], case.bytes / bandwidth)
         results.append({"name": case.name, "floor": floor, "seconds": seconds, **told})
         times = "  ".join(f"{name} {s * 1e6:7.1f} us {floor / s:5.1%}" for name, s in seconds.items())
         print(f"{case.name:<36} {times}  {told['kernels']} {told['failures'][:1]}", flush=True)

@@ -19,8 +19,11 @@ from lumi.llir.epilogue import Epilogue, Function, Reader
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Statement, Store, walk
 from lumi.llir.program import is_plain, partial_of
 
-FACTORS = {(F32, F32), (BF16, F32), (F16, F32), (F64, F64), (I8, I32)}
-"""Types of both factors and of the accumulator."""
+FACTORS = {
+    *((F32, F32, F32), (BF16, BF16, F32), (F16, F16, F32), (F64, F64, F64), (I8, I8, I32)),
+    *((F32, BF16, F32), (BF16, F32, F32)),
+}
+"""Types of the factors and of the accumulator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +215,8 @@ def _is_direct(parts: _Parts) -> bool:
     accesses = [*(x.access for x in parts.loads), parts.store.access]
     a, b, *others = (x.dtype for x in accesses)
     summed = parts.dot.dtype
-    stored = {summed, a} if summed == F32 else {summed}
-    fits = a == b and (a, summed) in FACTORS and others[-1] in stored and len(set(others)) == 1
+    stored = {summed, a} if summed == F32 and a == b else {summed}
+    fits = (a, b, summed) in FACTORS and others[-1] in stored and len(set(others)) == 1
     exact = all(x.dtype in (x.access.dtype, summed) for x in parts.loads)
     return fits and exact and not any(x.clamp or x.data() for x in accesses)
 

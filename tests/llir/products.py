@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from lumi import dim
 from lumi.dim import Extent
-from lumi.dtype import F32, DType
+from lumi.dtype import BF16, F32, DType
 from lumi.field.access import Access
 from lumi.field.index import index, of_axis
 from lumi.llir.arithmetic import from_memory, to_memory
@@ -121,6 +121,19 @@ class _Builder:
         elif "relu" in words:
             value = self.map("sel", self.map("lt", value, 0.0), 0.0, value)
         return value
+
+
+def mixed(spec: Spec, wide: str) -> Kernel:
+    """The product with one of its f32 factors held as bf16."""
+    kernel = spec.kernel
+    narrow = {"a": "b", "b": "a"}[wide]
+    loop = kernel.body[0]
+    assert isinstance(loop, Loop)
+    body = tuple(
+        replace(s, access=replace(s.access, dtype=BF16)) if isinstance(s, Load) and s.var == narrow else s
+        for s in loop.body
+    )
+    return replace(kernel, body=(replace(loop, body=body), *kernel.body[1:]))
 
 
 def memory(kernel: Kernel, values: Mapping[str, int], seed: int) -> dict[str, Array]:

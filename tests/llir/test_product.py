@@ -19,7 +19,7 @@ from lumi.llir.check import check
 from lumi.llir.epilogue import Function
 from lumi.llir.kernel import Kernel, Load, Loop, Map, Statement, Store
 from lumi.llir.product import Product, find
-from tests.llir.products import EPILOGUES, Spec, compute, memory
+from tests.llir.products import EPILOGUES, Spec, compute, memory, mixed
 
 SIZES = {"g": 3, "m": dim.var("m"), "n": 6, "k": 10}
 TYPES = (
@@ -86,6 +86,19 @@ def test_any_layout_is_computed_as_the_kernel_computes_it(  # type: ignore[no-un
         assert rows.columns.out == 1
 
 
+@pytest.mark.parametrize("wide", ["a", "b"])
+def test_product_of_f32_and_bf16_is_found(wide: str) -> None:
+    kernel = mixed(Spec({"m": 5, "n": 4, "k": 3}), wide)
+    found = find(kernel)
+    assert found is not None
+    assert (found.a.dtype, found.b.dtype) == ((F32, BF16) if wide == "a" else (BF16, F32))
+    want = memory(kernel, {}, 0)
+    got = {name: array.copy() for name, array in want.items()}
+    interpret.run(kernel, want, {})
+    compute(found, got, {})
+    np.testing.assert_array_equal(got["R"], want["R"])
+
+
 def test_axes_without_a_gap_between_run_as_one() -> None:
     found = assert_found(Spec({"h": 2, "m": 3, "n": 4, "k": 5}, "hmk", "nk", "hmn"), {})
     assert (found.batch, found.rows.size) == ((), 6)
@@ -138,7 +151,7 @@ def rejected() -> dict[str, Kernel]:
     residual = Spec({"m": 5, "n": 4, "k": 3}, dtype=BF16, stored=BF16, epilogue="residual").kernel
     wide = next(s for s in residual.body if isinstance(s, Load))
     return {
-        "types differ": replace_load(plain.kernel, "b", BF16),
+        "types differ": replace_load(half.kernel, "b_", F16),
         "a sum of halves kept in halves": Spec(
             {"m": 5, "n": 4, "k": 3}, dtype=BF16, total=BF16, stored=BF16
         ).kernel,

@@ -12,7 +12,7 @@ from lumi.llir.product import Product, Tensor
 def find(kernel: Kernel) -> Product | None:
     """The product that a kernel is, when BLAS can compute it: plain, of f32, in rows."""
     found = product.find(kernel)
-    if found is None or found.dtype != F32 or found.a.dtype != F32 or not found.is_plain:
+    if found is None or any(t.dtype != F32 for t in found.tensors) or not found.is_plain:
         return None
     return found.row_major()
 

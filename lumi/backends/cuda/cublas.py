@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lumi.backends.cuda.gpu import Gpu, device_error
+from lumi.backends.cuda.split import Splitter, open_splitter
 from lumi.dtype import BF16, F16, F32, F64, I8, I32, DType
 from lumi.errors import LumiError
 
@@ -182,6 +183,11 @@ class Library:
         self._workspace: Any = gpu.allocate(WORKSPACE)
         self._calls: dict[Matmul, _Described] = {}
         self._lock = threading.RLock()
+
+    @property
+    def splitter(self) -> Splitter:
+        """What makes bf16 of f32 factors."""
+        return open_splitter(self._gpu)
 
     @property
     def version(self) -> int:

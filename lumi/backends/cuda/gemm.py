@@ -6,12 +6,13 @@ A kernel in rows is a call in columns with its factors swapped: `outᵀ = bᵀ �
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lumi import dim
 from lumi.backends.cuda.cublas import BIAS, RELU, Algorithm, Library, Matmul, Matrix, Pointers
+from lumi.backends.cuda.split import PARTS, Split
 from lumi.dim import Dim, Extent
-from lumi.dtype import F32, F64, DType
+from lumi.dtype import BF16, F32, F64, DType
 from lumi.llir import product
 from lumi.llir.epilogue import Function
 from lumi.llir.kernel import Kernel, Schedule, Step, buffers
@@ -48,6 +49,8 @@ def _has_epilogue(found: Product) -> bool:
         return False
     if found.dtype not in (F32, F64):
         return found.is_plain
+    if is_mixed(found) and found.out.dtype != F32:
+        return False
     return found.dtype == F32 or not extra
 
 
@@ -57,21 +60,38 @@ def by(algorithm: int) -> Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A call with everything it needs."""
+class Part:
+    """One call of the library."""
 
     matmul: Matmul
     pointers: Pointers
     algorithm: Algorithm
 
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Calls with everything they need: one, or one for each part of a factor that is split before."""
+
+    parts: tuple[Part, ...]
+    split: Split | None = None
+    place: int = 0
+
+    @property
+    def algorithm(self) -> int:
+        """The name of the last call's algorithm."""
+        return self.parts[-1].algorithm.name
+
     def put(self, library: Library) -> None:
-        """Put it on the stream."""
-        library.put(self.matmul, self.pointers, self.algorithm)
+        """Put them on the stream."""
+        if self.split is not None:
+            library.splitter.put(self.split, self.place)
+        for part in self.parts:
+            library.put(part.matmul, part.pointers, part.algorithm)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A kernel as a call: `names` are its buffers in order, `dims` the dims that the call depends on."""
+    """A kernel as a call: `names` are its buffers in order."""
 
     product: Product
     schedule: Schedule
@@ -84,12 +104,25 @@ class Call:
 
     def ready(self, library: Library, values: Mapping[str, int], addresses: Sequence[int]) -> Ready | None:
         """The call at these dims and addresses; None when the library cannot compute it."""
-        matmul = describe(self.product, values)
+        found, pointers, split, place = self.product, self._pointers(values, addresses), None, 0
+        if is_mixed(found):
+            split = _split(found, values, pointers)
+            found = _divided(found, split)
+        matmul = describe(found, values)
         if matmul is None:
             return None
-        pointers = self._pointers(values, addresses)
-        algorithm = _choose(library.algorithms(matmul, pointers), self.schedule)
-        return None if algorithm is None else Ready(matmul, pointers, algorithm)
+        calls = [(matmul, pointers)]
+        if split is not None:
+            place = library.splitter.room(2 * PARTS * split.part)
+            places = [place + 2 * split.part * n for n in range(PARTS)]
+            calls = _in_parts(matmul, pointers, places, is_second=self.product.a.dtype == F32)
+        parts = []
+        for one, at in calls:
+            algorithm = _choose(library.algorithms(one, at), self.schedule)
+            if algorithm is None:
+                return None
+            parts.append(Part(one, at, algorithm))
+        return Ready(tuple(parts), split, place)
 
     def _pointers(self, values: Mapping[str, int], addresses: Sequence[int]) -> Pointers:
         def address(tensor: Tensor) -> int:
@@ -113,6 +146,51 @@ def call(step: Step) -> Call | None:
     if found is None:
         raise ValueError("a kernel that is no matrix product is scheduled as one")
     return Call(found, step.schedule, buffers(step.kernel))
+
+
+def is_mixed(found: Product) -> bool:
+    """Whether one factor is f32 and the other bf16."""
+    return found.a.dtype != found.b.dtype
+
+
+def _split(found: Product, values: Mapping[str, int], pointers: Pointers) -> Split:
+    """The splitting of the f32 factor."""
+    batch = found.batch[0] if found.batch else NONE
+    if found.a.dtype == F32:
+        address, outer, steps = pointers.b, found.rows, (batch.a, found.rows.a, found.inner.a)
+    else:
+        address, outer, steps = pointers.a, found.columns, (batch.b, found.columns.b, found.inner.b)
+    first, second, third = (dim.value(step, values) for step in steps)
+    count, rows, columns = (dim.value(side.size, values) for side in (batch, outer, found.inner))
+    return Split(address, count if first else 1, rows, columns, (first, second, third))
+
+
+def _divided(found: Product, split: Split) -> Product:
+    """The product with one part of its f32 factor, in dense rows, in that factor's place."""
+    step = split.rows * split.row if split.steps[0] else 0
+    if found.a.dtype == F32:
+        batch = tuple(replace(side, a=step) for side in found.batch)
+        rows, inner = replace(found.rows, a=split.row), replace(found.inner, a=1)
+        return replace(found, a=replace(found.a, dtype=BF16), batch=batch, rows=rows, inner=inner)
+    batch = tuple(replace(side, b=step) for side in found.batch)
+    columns, inner = replace(found.columns, b=split.row), replace(found.inner, b=1)
+    return replace(found, b=replace(found.b, dtype=BF16), batch=batch, columns=columns, inner=inner)
+
+
+def _in_parts(
+    matmul: Matmul, pointers: Pointers, places: Sequence[int], is_second: bool
+) -> list[tuple[Matmul, Pointers]]:
+    """The calls that add up the products of the parts, the lowest first, in the result.
+
+    The first takes in the residual, the last does what is done to the whole sum.  The parts are the
+    library's second factor, or its first.
+    """
+    at = [replace(pointers, b=p) if is_second else replace(pointers, a=p) for p in places]
+    plain = replace(matmul, epilogue=0, bias_stride=0)
+    calls = [(plain, replace(at[0], bias=0))]
+    for one in at[1:-1]:
+        calls.append((replace(plain, c=matmul.d, beta=1.0), replace(one, c=one.d, bias=0)))
+    return [*calls, (replace(matmul, c=matmul.d, beta=1.0), replace(at[-1], c=at[-1].d))]
 
 
 def _choose(proposed: Sequence[Algorithm], schedule: Schedule) -> Algorithm | None:
@@ -173,7 +251,8 @@ def text(step: Step, name: str) -> str:
     terms += [found.bias.buffer] if found.bias else []
     plain = found.function is Function.IDENTITY
     whole = " + ".join(terms) if plain else f"{found.function.value}({' + '.join(terms)})"
-    kinds = f"{found.a.dtype} in {found.dtype} to {found.out.dtype}"
+    factors = f"{found.a.dtype} · {found.b.dtype} in {PARTS} parts" if is_mixed(found) else found.a.dtype
+    kinds = f"{factors} in {found.dtype} to {found.out.dtype}"
     return f"// {name}: {found.out.buffer} = {whole} by cublasLtMatmul, {sizes}, {kinds}\n"
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 
 from lumi import dim
+from lumi.backends.cuda import gemm, split
 from lumi.dtype import BF16, F16, F32, F64, I8
 from lumi.llir.product import Product, Side, Tensor
 from lumi.search.model import OVERLAP_LOSS, Machine
@@ -34,7 +35,8 @@ def cost(found: Product, rank: int, dims: Mapping[str, int], machine: Machine) -
     m, n, k = size(found.rows), size(found.columns), size(found.inner)
     batch = math.prod(size(s) for s in found.batch)
     flops, traffic = 2.0 * m * n * k * batch, _bytes(found, dims)
-    memory, best = traffic / machine.bandwidth, flops / RATES[found.a.dtype]
+    mixed = gemm.is_mixed(found)
+    memory, best = traffic / machine.bandwidth, flops / RATES[BF16 if mixed else found.a.dtype]
     high, wide = (-(-x // TILES[x > TILES[0]]) for x in (m, n))
     cells = high * wide * batch
     parts = cells * max(1, min(-(-machine.units // cells), k // LEAST))
@@ -42,6 +44,8 @@ def cost(found: Product, rank: int, dims: Mapping[str, int], machine: Machine) -
     padded = high * TILES[m > TILES[0]] / m * wide * TILES[n > TILES[0]] / n
     compute = best * padded / busy
     seconds = machine.launch + max(memory, compute) + OVERLAP_LOSS * min(memory, compute)
+    if mixed:
+        seconds = machine.launch + split.PARTS * seconds
     return Cost(seconds * (1 + RANKED * rank), max(memory, best), traffic, flops, 0.0)
 
 

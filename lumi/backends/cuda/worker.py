@@ -78,7 +78,7 @@ def run(gpu: Gpu, blocks: Blocks, job: dict[str, Any], shared: mmap.mmap) -> dic
         gpu.read(addresses[0], held)
         shared[:size] = held.tobytes()
         calls = [once.call(entry, dims) for entry in tables[0]]
-        return {"algorithms": [call and call.algorithm.name for call in calls]}
+        return {"algorithms": [call and call.algorithm for call in calls]}
     whole = _times(gpu, tables, dims)
     alone = (
         [_times(gpu, [[t[n]] for t in tables], dims) for n in range(len(steps))]

@@ -8,7 +8,7 @@ from lumi import dim
 from lumi.backends.cuda import gemm, price, schedule
 from lumi.backends.cuda.backend import MACHINE, CudaBackend
 from lumi.dtype import BF16, F32
-from tests.llir.products import Spec
+from tests.llir.products import Spec, mixed
 
 EXTENTS = {"m": dim.var("m"), "n": 4096, "k": 4096}
 
@@ -35,6 +35,15 @@ def test_large_product_is_near_the_rate_of_its_type(backend: CudaBackend) -> Non
         cost = backend.cost(kernel, gemm.SCHEDULES[0], {"m": 4096})
         assert cost.floor == pytest.approx(2 * 4096**3 / price.RATES[dtype])
         assert cost.floor < cost.seconds < 1.5 * cost.floor
+
+
+def test_product_in_three_parts_costs_three(backend: CudaBackend) -> None:
+    halves = Spec(EXTENTS, dtype=BF16).kernel
+    parts = mixed(Spec(EXTENTS), "a")
+    for m in (128, 4096):
+        whole, one = (backend.cost(k, gemm.SCHEDULES[0], {"m": m}) for k in (parts, halves))
+        assert 2.5 * one.seconds < whole.seconds < 4 * one.seconds
+        assert whole.floor < 1.5 * one.floor
 
 
 def test_shared_factor_is_read_once() -> None:
