@@ -48,7 +48,7 @@ class Lines:
 
 
 def find(kernel: Kernel) -> Lines | None:
-    """The lines of a kernel that reduces some and does nothing across them."""
+    """The lines of a kernel that reduces some and does nothing across them; a single line is none."""
     flat = untiled(kernel)
     program = without_arrays(flat) if flat is not None else None
     if program is None:
@@ -65,7 +65,9 @@ def find(kernel: Kernel) -> Lines | None:
         set(long(kernel, f.over)) == over and set(long(kernel, f.axes)) == set(rows) and f.dtype in ELEMENTS
         for f in folds
     )
-    if not known or not alike or not over or not all(_is_of_line(kernel, s, rows, over) for s in results):
+    if not known or not alike or not all(_is_of_line(kernel, s, rows, over) for s in results):
+        return None
+    if not over or not rows:
         return None
     loads = loads_below(program, values)
     streams = _distinct(x for x in loads if set(long(kernel, x.axes)) == over | set(rows))

@@ -16,7 +16,9 @@ from lumi.backends.cuda.launch import Entry, Launches, load_kernels
 from lumi.backends.cuda.schedule import DEFAULT, schedules
 from lumi.backends.cuda.staged import ROOM
 from lumi.dtype import BF16, F16, F32, I32, DType
+from lumi.errors import Source
 from lumi.llir.kernel import Kernel, Load, Schedule, Step, buffers, walk, written
+from lumi.llir.parse import parse
 from tests.backends.cpu.kernels import assert_equal_runs, matmul, random_buffers, reduction
 from tests.backends.cuda.kernels import OnGpu, read
 
@@ -188,3 +190,30 @@ def test_results_do_not_depend_on_blocks_nor_on_what_is_constant(
         got = np.empty_like(arrays[n])
         gpu.read(int(blocks[n]), got.reshape(-1).view(np.uint8))
         np.testing.assert_array_equal(got, want[n])
+
+
+def test_single_line_is_left_to_a_block() -> None:
+    """A norm of one token: its sum is no line's but the kernel's."""
+    text = """\
+(kernel
+  :buffers [(B0 [640] f32) (B1 [640] f32)]
+  :axes [(a 640)]
+  :grid []
+  :tiles [(a 64)]
+  (for [a]
+      :carry [[v2 v5 sum f32 []]]
+    (let [v1 (load (B0 [a]))
+          v3 (reduce sum [a] v1)
+          v4 (add v2 v3)]
+      (next v4)))
+  (for [a]
+    (let [v6 (load (B0 [a]))
+          v7 (mul v6 v5)]
+      (store (B1 [a]) v7))))
+"""
+    kernel = parse(Source("norm", text))
+    every = {s.template: s for s in schedules(kernel)}
+    assert "lines" not in every
+    assert "stream" in every
+    for chosen in every.values():
+        assert "__global__" in emit(Step(kernel, chosen), "kernel").text
