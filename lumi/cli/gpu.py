@@ -47,7 +47,7 @@ def target() -> Check:
 
 def _products() -> Check:
     """The library whose matrix products a plan may call."""
-    from lumi.backends.cuda.cublas import find_library
+    from lumi.backends.cuda.library import find_library
 
     found = find_library()
     return Check("cuBLASLt", found is not None, found or "missing", "" if found else _SLOWER)

@@ -8,7 +8,7 @@ import pytest
 from lumi.backends import targets
 from lumi.backends.cpu import compile as c
 from lumi.backends.cpu import library
-from lumi.backends.cuda import cublas
+from lumi.backends.cuda import library as cuda_library
 from lumi.cli import gpu, host
 from tests.cli.conftest import Lumi
 
@@ -110,7 +110,7 @@ def test_a_gpu_is_told_with_its_libraries(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(gpu, "_driver", lambda: (12080, ["NVIDIA H200"]))
     monkeypatch.setattr(gpu, "_library", lambda short, file, distributions: None)
     monkeypatch.setattr(gpu, "_installed", {"cuda-bindings": "12.9.1"}.get)
-    monkeypatch.setattr(cublas, "find_library", lambda: None)
+    monkeypatch.setattr(cuda_library, "find_library", lambda: None)
     device, driver, pycuda, bindings, nvrtc, products = gpu.checks()
     assert (device.works, device.found) == (True, "NVIDIA H200")
     assert "--target cuda" in device.advice

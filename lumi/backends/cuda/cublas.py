@@ -1,4 +1,4 @@
-"""cuBLASLt, loaded from NVIDIA's Python packages or a CUDA toolkit.
+"""cuBLASLt: what it is told, and what it proposes.
 
 Matrices are in column order: element (i, j) lies `i + j · ld` behind the first.  f32 is computed in f32,
 never in TF32; sums of halves are kept in f32, also where a sum is split, and rounded once.
@@ -7,18 +7,16 @@ never in TF32; sums of halves are kept in f32, also where a sum is split, and ro
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 import hashlib
-import os
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, files, version
-from pathlib import Path
 from typing import Any
 
 from lumi.backends.cuda.gpu import Gpu, device_error
+from lumi.backends.cuda.library import find_library
 from lumi.backends.cuda.split import Splitter, open_splitter
 from lumi.dtype import BF16, F16, F32, F64, I8, I32, DType
 from lumi.errors import LumiError
@@ -34,12 +32,6 @@ KEPT = 512
 
 BIAS, RELU = 4, 2
 """Bits of `Matmul.epilogue`."""
-
-TOOLKIT = "/usr/local/cuda"
-"""Where a toolkit is unless CUDA_HOME or CUDA_PATH says otherwise."""
-
-_PACKAGES = {12: "nvidia-cublas-cu12", 13: "nvidia-cublas"}
-_FILE = "libcublasLt.so"
 
 _TYPES = {F32: 0, F64: 1, F16: 2, I8: 3, I32: 10, BF16: 14}
 _SUMS = {F32: 68, F64: 70, I32: 72}
@@ -136,35 +128,6 @@ class _Described:
     description: ctypes.c_void_p
     layouts: tuple[ctypes.c_void_p, ...]
     proposed: dict[tuple[int, ...], tuple[Algorithm, ...]] = field(default_factory=dict)
-
-
-@functools.cache
-def find_library() -> str | None:
-    """Where cuBLASLt is, None when there is none: a package of the CUDA in use, the system's, a toolkit's."""
-    for package in sorted(_PACKAGES, key=lambda major: major != _major()):
-        try:
-            listed = files(_PACKAGES[package]) or []
-        except PackageNotFoundError:
-            continue
-        for held in listed:
-            if held.name.startswith(_FILE) and Path(str(held.locate())).exists():
-                return str(held.locate())
-    found = ctypes.util.find_library("cublasLt")
-    if found:
-        return found
-    roots = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
-    for root in (*filter(None, roots), TOOLKIT):
-        for path in sorted(Path(root).glob(f"lib*/{_FILE}*")):
-            return str(path)
-    return None
-
-
-def _major() -> int:
-    """The CUDA version that the driver's bindings are for."""
-    try:
-        return int(version("cuda-bindings").partition(".")[0])
-    except (PackageNotFoundError, ValueError):
-        return 12
 
 
 class Library:
@@ -315,11 +278,16 @@ def _check(function: str, status: int) -> None:
 
 @functools.cache
 def open_library(gpu: Gpu) -> Library | None:
-    """The library on a GPU, opened once; None where there is none, or none that works with the driver."""
+    """The library on a GPU, opened once; None where there is none, or none that works, which is said."""
     path = find_library()
     if path is None:
         return None
     try:
         return Library(gpu, path)
-    except LumiError:
+    except LumiError as error:
+        warnings.warn(
+            f"{error.message}, so Lumi's own kernels compute matrix products, more slowly; "
+            f"install the cuBLAS of the driver's CUDA ({gpu.driver_version}) or older",
+            stacklevel=2,
+        )
         return None

@@ -18,7 +18,7 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
 from __future__ import annotations
 
 from lumi.backends.cuda import cache, gemm, line, lines, matrix, ring
-from lumi.backends.cuda.cublas import find_library
+from lumi.backends.cuda.library import find_library
 from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, walk
 
 DEFAULT = Schedule("simt")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,15 +76,17 @@ class Splitter:
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
         self._function = gpu.function(compile_cubin(SOURCE, gpu.arch).content, "split", 0)
+        self._lock = threading.Lock()
         self._size = 0
         self._blocks: list[Any] = []
 
     def room(self, size: int) -> int:
         """The address of at least `size` bytes; what was given out before stays where graphs know it."""
-        if size > self._size:
-            self._size = max(size, 2 * self._size)
-            self._blocks.append(self._gpu.reserve(self._size))
-        return int(self._blocks[-1])
+        with self._lock:
+            if size > self._size:
+                self._size = max(size, 2 * self._size)
+                self._blocks.append(self._gpu.reserve(self._size))
+            return int(self._blocks[-1])
 
     def put(self, split: Split, address: int) -> None:
         """Put the splitting of a stack into parts at `address` on the stream."""

@@ -14,8 +14,9 @@ from lumi import dim
 from lumi.backends.cpu import interpret
 from lumi.backends.cuda import cublas, gemm
 from lumi.backends.cuda.backend import CudaBackend
-from lumi.backends.cuda.cublas import Library, find_library, open_library
+from lumi.backends.cuda.cublas import Library, open_library
 from lumi.backends.cuda.gpu import open_gpu
+from lumi.backends.cuda.library import find_library
 from lumi.bufferize.inplace import merge
 from lumi.compiler import Options, Stage, compile_model, compile_plan
 from lumi.dtype import BF16, F16, F32, F64, I8, I32, DType
