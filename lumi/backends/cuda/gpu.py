@@ -268,6 +268,13 @@ class Gpu:
                 self._send(address, raw)
             _check(self._bindings.cuGraphLaunch(executable, self._queue))
 
+    def enqueue(self, work: Callable[[], None], pieces: Sequence[Piece] = ()) -> None:
+        """Copy some bytes in, then put work on the stream; the bytes may change once this returns."""
+        with self._lock, self.active():
+            for address, raw in pieces:
+                self._send(address, raw)
+            work()
+
     def destroy(self, executable: Any) -> None:
         """Free a graph."""
         with self._lock, self._current():

@@ -1,13 +1,14 @@
 """Launches of a variant as one graph, which takes the dims from device memory.
 
 It never changes, but where cuBLASLt is called: the sizes of its products are part of a graph, so there is
-one for each of the last values of the dims that they depend on.
+one for each of the last values of the dims that they depend on.  Sizes that are met for the first time run
+without a graph, which would take longer to make than it saves.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lumi.backends.cuda import gemm
@@ -98,19 +99,27 @@ class Launches:
         called = calls if self._library is not None else []
         self._sized = sorted(frozenset().union(*(call.dims for call in called)))
         self._graphs: dict[tuple[int, ...], Graph] = {}
+        self._met: set[tuple[int, ...]] = set()
         if not self._sized:
-            self._graphs[()] = self._captured({})
+            self._graphs[()] = gpu.capture(self._work({}))
 
-    def _graph(self, values: Mapping[str, int]) -> Graph:
-        """The graph for the sizes of products at these dims; the one that was used last stands last."""
+    def _graph(self, values: Mapping[str, int]) -> Graph | None:
+        """The graph for the sizes of products at these dims, the one used last standing last.
+
+        None for sizes that are new.
+        """
         sizes = tuple(values[name] for name in self._sized)
-        found = self._graphs.pop(sizes, None) or self._captured(values)
-        self._graphs[sizes] = found
+        found = self._graphs.pop(sizes, None)
+        if found is None and sizes not in self._met:
+            self._met.add(sizes)
+            return None
+        found = self._graphs[sizes] = found or self._gpu.capture(self._work(values))
         if len(self._graphs) > GRAPHS:
             del self._graphs[next(iter(self._graphs))]
         return found
 
-    def _captured(self, values: Mapping[str, int]) -> Graph:
+    def _work(self, values: Mapping[str, int]) -> Callable[[], None]:
+        """What puts all launches on the stream one by one."""
         library = self._library
         ready = [self.call(entry, values) for entry in self.entries]
 
@@ -122,7 +131,7 @@ class Launches:
                     follows = number > 0 and ready[number - 1] is None
                     self._launch(entry, early=follows and self._gpu.starts_early)
 
-        return self._gpu.capture(work)
+        return work
 
     def call(self, entry: Entry, values: Mapping[str, int]) -> gemm.Ready | None:
         """The library's call for an entry at these dims; None where the kernel's own function runs."""
@@ -142,7 +151,11 @@ class Launches:
     def start(self, values: Mapping[str, int]) -> None:
         """Put all launches on the stream."""
         self._mail.set_dims([values[name] for name in self._names])
-        self._graph(values).replay(self._mail.pieces())
+        graph = self._graph(values)
+        if graph is not None:
+            graph.replay(self._mail.pieces())
+        else:
+            self._gpu.enqueue(self._work(values), self._mail.pieces())
 
     def run(self, values: Mapping[str, int]) -> None:
         """Run all launches in order, and wait."""
