@@ -75,3 +75,12 @@ def test_folder_that_cannot_be_written_is_replaced_and_said(
     with pytest.warns(UserWarning, match="cannot be written"):
         cubin = nvrtc.compile_cubin(GOOD, "sm_80")
     assert cubin.content
+
+
+@pytest.mark.parametrize(("version", "is_brief"), [((12, 6), False), ((12, 8), True), ((13, 0), True)])
+def test_older_compilers_are_not_asked_for_what_they_lack(
+    version: tuple[int, int], is_brief: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvrtc, "version", lambda: version)
+    assert (nvrtc.BRIEF in nvrtc._options()) is is_brief
+    assert nvrtc._options()[: len(nvrtc.OPTIONS)] == nvrtc.OPTIONS
