@@ -7,7 +7,10 @@ import pytest
 
 from lumi.backends.cpu import device
 from lumi.backends.cpu.device import CpuDevice, NativeExecutable, NumpyExecutable, cores
+from lumi.dtype import F32
 from lumi.plan.plan import ALIGNMENT
+from lumi.runtime.device import Place
+from lumi.runtime.noise import Noise
 from lumi.runtime.session import Session
 from tests.plan.samples import add_plan, counter_plan
 
@@ -79,3 +82,22 @@ def test_with_a_compiler_kernels_are_native() -> None:
 
 def test_device_names_its_cores() -> None:
     assert CpuDevice().name.endswith(f"{cores()} cores")
+
+
+def test_memory_is_viewed_copied_and_parted() -> None:
+    device, values = CpuDevice(), np.arange(64, dtype=np.int32)
+    whole = device.view(values.ctypes.data, values.nbytes)
+    assert whole.address == values.ctypes.data
+    part = device.part(Place(whole, 16), 32)
+    target = device.allocate(256)
+    target.copy(part, 8)
+    values[:] = 0
+    assert part.fetch(32).view(np.int32).tolist() == list(range(4, 12))
+    assert target.fetch(48).view(np.int32).tolist() == [0, 0, *range(4, 12), 0, 0]
+    assert not whole.fetch(whole.size).any()
+
+
+def test_nothing_runs_by_itself_on_the_host() -> None:
+    device = CpuDevice()
+    assert (device.kind, device.queue) == ((1, 0), None)
+    assert device.random(Noise(0, F32), 4) is None
