@@ -15,14 +15,13 @@ from lumi.field.traverse import bound_axes
 def offer(region: Region, chunks: Mapping[str, Extent]) -> tuple[Region, tuple[tuple[str, str], ...]]:
     """The region with a chunk axis for each axis of `chunks`, and the (axis, chunk axis) pairs.
 
+    Chunk axes come first: what belongs to one chunk lies together in memory.
+
     `chunks` gives the number of chunks by reduced axis.  Saturation needs the pairs as facts, the search as
     `Settings.splits`.  Raises `LumiError` for an axis that the region does not reduce.
     """
     reduced = bound_axes([s.term for s in region.stores])
-    axes = AxisTable()
-    for axis in region.axes:
-        axes.add(axis.name, axis.extent)
-    pairs = []
+    axes, pairs = AxisTable(), []
     for name, number in chunks.items():
         if name not in reduced:
             raise LumiError(
@@ -33,5 +32,7 @@ def offer(region: Region, chunks: Mapping[str, Extent]) -> tuple[Region, tuple[t
         chunk = f"{name}.chunk"
         axes.add(chunk, number)
         pairs.append((name, chunk))
+    for axis in region.axes:
+        axes.add(axis.name, axis.extent)
     offered = ", ".join(f"{a} in {chunks[a]}" for a, _ in pairs)
     return replace(region, axes=axes, key=f"{region.key}\nsplit {offered}"), tuple(pairs)

@@ -60,8 +60,11 @@ LINES = 2.5e-6, 4.1e12
 AT_ONCE = 3
 """How much faster a single multiprocessor can read than its share of the bandwidth."""
 
-WALK = 3e-6, 0.8e-6
+WALK = 3e-6, 1.8e-6
 """Seconds to start and end a walk, and for one of its turns."""
+
+OPERATIONS = 7e9
+"""Elementwise operations a second of one warp."""
 
 WALKERS = 132 * 12
 """Warps that walk at once."""
@@ -174,14 +177,19 @@ def _vector(work: Work) -> float:
 
 
 def _walked(work: Work) -> float:
-    """Seconds of a walk: memory, if enough warps walk at once, and turns one after another."""
+    """Seconds of a walk: what each warp computes before it, then turns one after another."""
     (loop,) = (s for s in work.kernel.body if isinstance(s, Loop))
-    span = _span(work, loop, loop.axes[0])
-    read = {a for s in walk(loop.body) if isinstance(s, Load) and loop.axes[0] in s.axes for a in s.axes}
-    wide = [s for s in walk(loop.body) if isinstance(s, Load) and loop.axes[0] in s.axes]
-    cells = math.prod(work.sizes[a] for a in work.kernel.grid if a in read and all(a in s.axes for s in wide))
-    cells *= work.sizes[loop.chunk] if loop.chunk is not None else 1
-    return WALK[0] + WALK[1] * -(-span // TURN) * -(-cells // WALKERS)
+    axis, grid = loop.axes[0], set(work.kernel.grid)
+    rows = [set(s.axes) for s in walk(loop.body) if isinstance(s, Load) and axis in s.axes]
+    cells = {a for a in grid if all(a in r for r in rows)} | ({loop.chunk} if loop.chunk else set())
+    count = math.prod(work.sizes[a] for a in cells)
+    columns = set().union(*rows) - grid - {axis}
+    vectors = [s for s in walk(work.kernel.body) if isinstance(s, Map) and set(s.axes) & columns]
+    before = sum(
+        math.prod(work.sizes[a] for a in s.axes if a not in cells) for s in vectors if axis not in s.axes
+    )
+    turns = -(-_span(work, loop, axis) // TURN)
+    return WALK[0] + before / OPERATIONS + WALK[1] * turns * -(-count // WALKERS)
 
 
 def _span(work: Work, loop: Loop, axis: str) -> int:

@@ -16,8 +16,8 @@ LONG = 1024
 FEW = 1 << 16
 """Elements that the results of a region have at most, so that they alone do not keep the GPU busy."""
 
-CHUNKS = 64
-"""Chunks: with eight heads of a cache, a warp for each half of a scheduler."""
+CHUNKS = 128
+"""Chunks: with eight heads of a cache, two warps for each scheduler."""
 
 
 def chunks(region: Region, hints: Sequence[Mapping[str, int]]) -> dict[str, int]:
