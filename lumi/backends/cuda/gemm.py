@@ -25,6 +25,7 @@ place of its proposals or the last, `algorithm` the one of that name, or the fav
 SCHEDULES = (Schedule(TEMPLATE), *(Schedule(TEMPLATE, (("rank", n),)) for n in range(1, 6)))
 
 NONE = Side(1, 0, 0, 0)
+"""The batch of a product that has none."""
 
 
 def find(kernel: Kernel) -> Product | None:
@@ -49,8 +50,6 @@ def _has_epilogue(found: Product) -> bool:
         return False
     if found.dtype not in (F32, F64):
         return found.is_plain
-    if is_mixed(found) and found.out.dtype != F32:
-        return False
     return found.dtype == F32 or not extra
 
 
