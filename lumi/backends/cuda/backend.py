@@ -9,6 +9,7 @@ from lumi.backends.cuda import costs, gemm, price, schedule, splits
 from lumi.backends.cuda import emit as code
 from lumi.backends.cuda.costs import MACHINE
 from lumi.backends.cuda.gpu import open_gpu
+from lumi.backends.cuda.library import library_version
 from lumi.backends.cuda.measure import Measurer
 from lumi.errors import LumiError
 from lumi.field.region import Region
@@ -27,13 +28,13 @@ class CudaBackend:
 
     @property
     def name(self) -> str:
-        """The GPU, its driver and the compiler; without a GPU what plans are made for."""
-        compiler = ".".join(map(str, nvrtc.version()))
+        """The GPU, its driver, the compiler and the library; without a GPU what plans are made for."""
+        used = f"NVRTC {'.'.join(map(str, nvrtc.version()))}, cuBLASLt {library_version() or 'missing'}"
         try:
             gpu = open_gpu()
         except LumiError:
-            return f"no GPU, NVRTC {compiler}"
-        return f"{gpu.name} ({gpu.arch}), driver {gpu.driver_version}, NVRTC {compiler}"
+            return f"no GPU, {used}"
+        return f"{gpu.name} ({gpu.arch}), driver {gpu.driver_version}, {used}"
 
     @property
     def cells(self) -> int:

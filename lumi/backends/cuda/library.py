@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import ctypes.util
 import functools
 import os
@@ -34,6 +35,21 @@ def find_library() -> str | None:
         for path in sorted(Path(root).glob(f"lib*/{_FILE}*")):
             return str(path)
     return None
+
+
+@functools.cache
+def library_version() -> str:
+    """The version of cuBLASLt, `13.1.0`; empty where there is none that can be loaded."""
+    path = find_library()
+    try:
+        get_version = ctypes.CDLL(path).cublasLtGetVersion if path else None
+    except OSError:
+        get_version = None
+    if get_version is None:
+        return ""
+    get_version.restype = ctypes.c_size_t
+    number = int(get_version())
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
 
 def _major() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import ctypes.util
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError
@@ -44,9 +45,11 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callabl
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
     monkeypatch.delenv("CUDA_PATH", raising=False)
     monkeypatch.setattr(library, "TOOLKIT", str(tmp_path / "none"))
-    library.find_library.cache_clear()
+    for known in (library.find_library, library.library_version):
+        known.cache_clear()
     yield install
-    library.find_library.cache_clear()
+    for known in (library.find_library, library.library_version):
+        known.cache_clear()
 
 
 def test_nothing_is_found_where_there_is_nothing(machine: Callable[..., Path]) -> None:
@@ -74,3 +77,29 @@ def test_toolkit_is_found_where_cuda_home_says(machine: Callable[..., Path], tmp
     folder.mkdir(parents=True)
     (folder / "libcublasLt.so.13").touch()
     assert library.find_library() == str(folder / "libcublasLt.so.13")
+
+
+def test_version_is_that_of_the_library(
+    machine: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Loaded:
+        def __init__(self, path: str) -> None:
+            self.cublasLtGetVersion = Version()
+
+    class Version:
+        restype: object = None
+
+        def __call__(self) -> int:
+            return 120903
+
+    machine("nvidia-cublas")
+    monkeypatch.setattr(ctypes, "CDLL", Loaded)
+    assert library.library_version() == "12.9.3"
+
+
+def test_library_that_cannot_be_loaded_has_no_version(machine: Callable[..., Path]) -> None:
+    assert library.library_version() == ""
+    library.find_library.cache_clear()
+    library.library_version.cache_clear()
+    machine("nvidia-cublas")
+    assert library.library_version() == ""
