@@ -172,7 +172,7 @@ def test_keys_and_shapes_are_those_of_the_checkpoint(module: Module) -> None:
 
 def test_layers_are_one_region(module: Module, golden: Callable[..., None]) -> None:
     config = SMALL | {"last-only": True}
-    options = Options(config=config, target="cuda", settings=BRIEF)
+    options = Options(config=config, settings=BRIEF)
     work = compile_model(Source(FILE.name, FILE.read_text()), options)
     layers = [(v, r) for v in work.variants for r in v.regions if r.scope.startswith("model.layers.")]
     assert len(layers) == 4
