@@ -233,3 +233,17 @@ def test_imports_make_entries_new(conversation: Conversation, tmp_path: Path) ->
     printed(conversation, "(defn f [x] x)", "(f 3)")
     printed(conversation, f'(import "{path}")')
     assert printed(conversation, "(f 3)") == ["30"]
+
+
+@pytest.mark.cuda
+def test_entries_are_computed_on_the_gpu() -> None:
+    conversation = Conversation("cuda")
+    entries = "(def x (iota 3))", "(* x 2)", "(softmax (tensor [1 2 3]))", "(* x 2)", "(reduce-sum (* x x))"
+    assert printed(conversation, *entries) == [
+        "[0 2 4]  ; i32 [3]",
+        "[0.09003057 0.24472848 0.66524094]  ; f32 [3]",
+        "[0 2 4]  ; i32 [3]",
+        "5  ; i32 []",
+    ]
+    step = '(let [n (state "n" [] :dtype i32)] (set! n (+ n 1)) n)'
+    assert printed(conversation, step, step) == ["1  ; i32 []", "2  ; i32 []"]
