@@ -97,24 +97,12 @@ class Walker:
 
     def _walk(self) -> None:
         w, found = self.w, self.found
-        for number, rows in enumerate(found.products):
-            self._vector(rows, f"q{number}")
-        for carry in found.single:
-            start = ctype.literal(float(arithmetic.identity(carry.op, F32)), F32)
-            w.line(f"float {self._carried(carry.previous)} = {start};")
-        for number, update in enumerate(found.updates):
-            w.line(f"float o{number}[{self.heads * update.rows.width}] = {{}};")
-        span = loop_range(w, found.loop, found.axis)
-        w.line(f"const int start = {span.start}, last = {span.stop} - 1;")
-        for name, rows in self._all():
-            count = self.turn * rows.lanes // LANES
-            w.line(f"words<4> {name}[{count}], {name}_next[{count}];")
-        with w.block("if (start <= last) ", tile=True):
-            self._load_rows("start")
+        self._begin()
         with w.block(f"for (int from = start; from <= last; from += {self.turn}) ", tile=True):
             for name, rows in self._all():
                 count = self.turn * rows.lanes // LANES
-                w.line(f"#pragma unroll\nfor (int j = 0; j < {count}; j++) {name}[j] = {name}_next[j];")
+                with w.block(f"#pragma unroll\nfor (int j = 0; j < {count}; j++) "):
+                    w.line(f"{name}[j] = {name}_next[j];")
             self._load_rows(f"from + {self.turn}")
             at_once = LANES // self.across
             mine = f"lane % {self.across} / {self.heads} * {at_once} + lane / {self.across}"
@@ -125,6 +113,24 @@ class Walker:
             for carry in found.single:
                 w.here.values[carry.previous] = Value(F32, (), {(): self._carried(carry.previous)})
             self._turn()
+
+    def _begin(self) -> None:
+        """Ask for the rows of the first turn, take the vectors, and begin what is carried."""
+        w, found = self.w, self.found
+        span = loop_range(w, found.loop, found.axis)
+        w.line(f"const int start = {span.start}, last = {span.stop} - 1;")
+        for name, rows in self._all():
+            count = self.turn * rows.lanes // LANES
+            w.line(f"words<4> {name}[{count}], {name}_next[{count}];")
+        with w.block("if (start <= last) ", tile=True):
+            self._load_rows("start")
+        for number, rows in enumerate(found.products):
+            self._vector(rows, f"q{number}")
+        for carry in found.single:
+            start = ctype.literal(float(arithmetic.identity(carry.op, F32)), F32)
+            w.line(f"float {self._carried(carry.previous)} = {start};")
+        for number, update in enumerate(found.updates):
+            w.line(f"float o{number}[{self.heads * update.rows.width}] = {{}};")
 
     def _carried(self, var: str) -> str:
         return f"c_{spell.identifier(var)}"

@@ -7,158 +7,162 @@ INLINE void attend_cells(const float *__restrict__ b0_B0, const float *__restric
     const int rest2 = (cell) / 3;
     const int x_c_3 = rest2;
     const int x_h_4 = lane % 4;
-    float q0[32];
-    {
-      const int x_g_5 = lane % 16 * 8;
-      const auto w46 = wide_load((const uint4 *)(b1_B3 + x_g_5));
-      const auto w47 = wide_load((const uint4 *)(b1_B3 + x_g_5 + 4));
-      const float v48 = __uint_as_float(w46.w[0]);
-      const float v49 = __uint_as_float(w46.w[1]);
-      const float v50 = __uint_as_float(w46.w[2]);
-      const float v51 = __uint_as_float(w46.w[3]);
-      const float v52 = __uint_as_float(w47.w[0]);
-      const float v53 = __uint_as_float(w47.w[1]);
-      const float v54 = __uint_as_float(w47.w[2]);
-      const float v55 = __uint_as_float(w47.w[3]);
-      {
-        const auto w6 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 0 * 128 + x_g_5));
-        const auto w7 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 0 * 128 + x_g_5 + 4));
-        const float v8 = __uint_as_float(w6.w[0]);
-        const float v9 = __uint_as_float(w6.w[1]);
-        const float v10 = __uint_as_float(w6.w[2]);
-        const float v11 = __uint_as_float(w6.w[3]);
-        const float v12 = __uint_as_float(w7.w[0]);
-        const float v13 = __uint_as_float(w7.w[1]);
-        const float v14 = __uint_as_float(w7.w[2]);
-        const float v15 = __uint_as_float(w7.w[3]);
-        const auto w16 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 1 * 128 + x_g_5));
-        const auto w17 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 1 * 128 + x_g_5 + 4));
-        const float v18 = __uint_as_float(w16.w[0]);
-        const float v19 = __uint_as_float(w16.w[1]);
-        const float v20 = __uint_as_float(w16.w[2]);
-        const float v21 = __uint_as_float(w16.w[3]);
-        const float v22 = __uint_as_float(w17.w[0]);
-        const float v23 = __uint_as_float(w17.w[1]);
-        const float v24 = __uint_as_float(w17.w[2]);
-        const float v25 = __uint_as_float(w17.w[3]);
-        const auto w26 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 2 * 128 + x_g_5));
-        const auto w27 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 2 * 128 + x_g_5 + 4));
-        const float v28 = __uint_as_float(w26.w[0]);
-        const float v29 = __uint_as_float(w26.w[1]);
-        const float v30 = __uint_as_float(w26.w[2]);
-        const float v31 = __uint_as_float(w26.w[3]);
-        const float v32 = __uint_as_float(w27.w[0]);
-        const float v33 = __uint_as_float(w27.w[1]);
-        const float v34 = __uint_as_float(w27.w[2]);
-        const float v35 = __uint_as_float(w27.w[3]);
-        const auto w36 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 3 * 128 + x_g_5));
-        const auto w37 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 3 * 128 + x_g_5 + 4));
-        const float v38 = __uint_as_float(w36.w[0]);
-        const float v39 = __uint_as_float(w36.w[1]);
-        const float v40 = __uint_as_float(w36.w[2]);
-        const float v41 = __uint_as_float(w36.w[3]);
-        const float v42 = __uint_as_float(w37.w[0]);
-        const float v43 = __uint_as_float(w37.w[1]);
-        const float v44 = __uint_as_float(w37.w[2]);
-        const float v45 = __uint_as_float(w37.w[3]);
-        const float v56 = (v8 * v48);
-        const float v57 = (v9 * v49);
-        const float v58 = (v10 * v50);
-        const float v59 = (v11 * v51);
-        const float v60 = (v12 * v52);
-        const float v61 = (v13 * v53);
-        const float v62 = (v14 * v54);
-        const float v63 = (v15 * v55);
-        const float v64 = (v18 * v48);
-        const float v65 = (v19 * v49);
-        const float v66 = (v20 * v50);
-        const float v67 = (v21 * v51);
-        const float v68 = (v22 * v52);
-        const float v69 = (v23 * v53);
-        const float v70 = (v24 * v54);
-        const float v71 = (v25 * v55);
-        const float v72 = (v28 * v48);
-        const float v73 = (v29 * v49);
-        const float v74 = (v30 * v50);
-        const float v75 = (v31 * v51);
-        const float v76 = (v32 * v52);
-        const float v77 = (v33 * v53);
-        const float v78 = (v34 * v54);
-        const float v79 = (v35 * v55);
-        const float v80 = (v38 * v48);
-        const float v81 = (v39 * v49);
-        const float v82 = (v40 * v50);
-        const float v83 = (v41 * v51);
-        const float v84 = (v42 * v52);
-        const float v85 = (v43 * v53);
-        const float v86 = (v44 * v54);
-        const float v87 = (v45 * v55);
-        q0[0] = v56;
-        q0[1] = v57;
-        q0[2] = v58;
-        q0[3] = v59;
-        q0[4] = v60;
-        q0[5] = v61;
-        q0[6] = v62;
-        q0[7] = v63;
-        q0[8] = v64;
-        q0[9] = v65;
-        q0[10] = v66;
-        q0[11] = v67;
-        q0[12] = v68;
-        q0[13] = v69;
-        q0[14] = v70;
-        q0[15] = v71;
-        q0[16] = v72;
-        q0[17] = v73;
-        q0[18] = v74;
-        q0[19] = v75;
-        q0[20] = v76;
-        q0[21] = v77;
-        q0[22] = v78;
-        q0[23] = v79;
-        q0[24] = v80;
-        q0[25] = v81;
-        q0[26] = v82;
-        q0[27] = v83;
-        q0[28] = v84;
-        q0[29] = v85;
-        q0[30] = v86;
-        q0[31] = v87;
-      }
-    }
-    float c_v1 = -INFINITY;
-    float c_v2 = 0.0f;
-    float o0[32] = {};
-    const int share88 = chunk_length((int)(d_past + 1), 3);
-    const int start89 = least((int)(d_past + 1), x_ch_1 * share88);
-    const int stop90 = least((int)(d_past + 1), start89 + share88);
-    const int start = start89, last = stop90 - 1;
+    const int share5 = chunk_length((int)(d_past + 1), 3);
+    const int start6 = least((int)(d_past + 1), x_ch_1 * share5);
+    const int stop7 = least((int)(d_past + 1), start6 + share5);
+    const int start = start6, last = stop7 - 1;
     words<4> k0[4], k0_next[4];
     words<4> v0[4], v0_next[4];
     if (start <= last) {
       #pragma unroll
       for (int j = 0; j < 4; j++) {
-        const int row91 = least(start + j * 2 + lane / 16, last);
+        const int row8 = least(start + j * 2 + lane / 16, last);
         {
-          const int x_g_92 = lane % 16 * 8;
-          k0_next[j] = wide_pass((const uint4 *)(b2_B1 + x_c_3 * 81920 + row91 * 128 + x_g_92));
+          const int x_g_9 = lane % 16 * 8;
+          k0_next[j] = wide_pass((const uint4 *)(b2_B1 + x_c_3 * 81920 + row8 * 128 + x_g_9));
         }
       }
       #pragma unroll
       for (int j = 0; j < 4; j++) {
-        const int row93 = least(start + j * 2 + lane / 16, last);
+        const int row10 = least(start + j * 2 + lane / 16, last);
         {
-          const int x_e_94 = lane % 16 * 8;
-          v0_next[j] = wide_pass((const uint4 *)(b3_B2 + x_c_3 * 81920 + row93 * 128 + x_e_94));
+          const int x_e_11 = lane % 16 * 8;
+          v0_next[j] = wide_pass((const uint4 *)(b3_B2 + x_c_3 * 81920 + row10 * 128 + x_e_11));
         }
       }
     }
+    float q0[32];
+    {
+      const int x_g_12 = lane % 16 * 8;
+      const auto w53 = wide_load((const uint4 *)(b1_B3 + x_g_12));
+      const auto w54 = wide_load((const uint4 *)(b1_B3 + x_g_12 + 4));
+      const float v55 = __uint_as_float(w53.w[0]);
+      const float v56 = __uint_as_float(w53.w[1]);
+      const float v57 = __uint_as_float(w53.w[2]);
+      const float v58 = __uint_as_float(w53.w[3]);
+      const float v59 = __uint_as_float(w54.w[0]);
+      const float v60 = __uint_as_float(w54.w[1]);
+      const float v61 = __uint_as_float(w54.w[2]);
+      const float v62 = __uint_as_float(w54.w[3]);
+      {
+        const auto w13 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 0 * 128 + x_g_12));
+        const auto w14 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 0 * 128 + x_g_12 + 4));
+        const float v15 = __uint_as_float(w13.w[0]);
+        const float v16 = __uint_as_float(w13.w[1]);
+        const float v17 = __uint_as_float(w13.w[2]);
+        const float v18 = __uint_as_float(w13.w[3]);
+        const float v19 = __uint_as_float(w14.w[0]);
+        const float v20 = __uint_as_float(w14.w[1]);
+        const float v21 = __uint_as_float(w14.w[2]);
+        const float v22 = __uint_as_float(w14.w[3]);
+        const auto w23 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 1 * 128 + x_g_12));
+        const auto w24 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 1 * 128 + x_g_12 + 4));
+        const float v25 = __uint_as_float(w23.w[0]);
+        const float v26 = __uint_as_float(w23.w[1]);
+        const float v27 = __uint_as_float(w23.w[2]);
+        const float v28 = __uint_as_float(w23.w[3]);
+        const float v29 = __uint_as_float(w24.w[0]);
+        const float v30 = __uint_as_float(w24.w[1]);
+        const float v31 = __uint_as_float(w24.w[2]);
+        const float v32 = __uint_as_float(w24.w[3]);
+        const auto w33 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 2 * 128 + x_g_12));
+        const auto w34 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 2 * 128 + x_g_12 + 4));
+        const float v35 = __uint_as_float(w33.w[0]);
+        const float v36 = __uint_as_float(w33.w[1]);
+        const float v37 = __uint_as_float(w33.w[2]);
+        const float v38 = __uint_as_float(w33.w[3]);
+        const float v39 = __uint_as_float(w34.w[0]);
+        const float v40 = __uint_as_float(w34.w[1]);
+        const float v41 = __uint_as_float(w34.w[2]);
+        const float v42 = __uint_as_float(w34.w[3]);
+        const auto w43 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 3 * 128 + x_g_12));
+        const auto w44 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 3 * 128 + x_g_12 + 4));
+        const float v45 = __uint_as_float(w43.w[0]);
+        const float v46 = __uint_as_float(w43.w[1]);
+        const float v47 = __uint_as_float(w43.w[2]);
+        const float v48 = __uint_as_float(w43.w[3]);
+        const float v49 = __uint_as_float(w44.w[0]);
+        const float v50 = __uint_as_float(w44.w[1]);
+        const float v51 = __uint_as_float(w44.w[2]);
+        const float v52 = __uint_as_float(w44.w[3]);
+        const float v63 = (v15 * v55);
+        const float v64 = (v16 * v56);
+        const float v65 = (v17 * v57);
+        const float v66 = (v18 * v58);
+        const float v67 = (v19 * v59);
+        const float v68 = (v20 * v60);
+        const float v69 = (v21 * v61);
+        const float v70 = (v22 * v62);
+        const float v71 = (v25 * v55);
+        const float v72 = (v26 * v56);
+        const float v73 = (v27 * v57);
+        const float v74 = (v28 * v58);
+        const float v75 = (v29 * v59);
+        const float v76 = (v30 * v60);
+        const float v77 = (v31 * v61);
+        const float v78 = (v32 * v62);
+        const float v79 = (v35 * v55);
+        const float v80 = (v36 * v56);
+        const float v81 = (v37 * v57);
+        const float v82 = (v38 * v58);
+        const float v83 = (v39 * v59);
+        const float v84 = (v40 * v60);
+        const float v85 = (v41 * v61);
+        const float v86 = (v42 * v62);
+        const float v87 = (v45 * v55);
+        const float v88 = (v46 * v56);
+        const float v89 = (v47 * v57);
+        const float v90 = (v48 * v58);
+        const float v91 = (v49 * v59);
+        const float v92 = (v50 * v60);
+        const float v93 = (v51 * v61);
+        const float v94 = (v52 * v62);
+        q0[0] = v63;
+        q0[1] = v64;
+        q0[2] = v65;
+        q0[3] = v66;
+        q0[4] = v67;
+        q0[5] = v68;
+        q0[6] = v69;
+        q0[7] = v70;
+        q0[8] = v71;
+        q0[9] = v72;
+        q0[10] = v73;
+        q0[11] = v74;
+        q0[12] = v75;
+        q0[13] = v76;
+        q0[14] = v77;
+        q0[15] = v78;
+        q0[16] = v79;
+        q0[17] = v80;
+        q0[18] = v81;
+        q0[19] = v82;
+        q0[20] = v83;
+        q0[21] = v84;
+        q0[22] = v85;
+        q0[23] = v86;
+        q0[24] = v87;
+        q0[25] = v88;
+        q0[26] = v89;
+        q0[27] = v90;
+        q0[28] = v91;
+        q0[29] = v92;
+        q0[30] = v93;
+        q0[31] = v94;
+      }
+    }
+    float c_v1 = -INFINITY;
+    float c_v2 = 0.0f;
+    float o0[32] = {};
     for (int from = start; from <= last; from += 8) {
       #pragma unroll
-for (int j = 0; j < 4; j++) k0[j] = k0_next[j];
+      for (int j = 0; j < 4; j++) {
+        k0[j] = k0_next[j];
+      }
       #pragma unroll
-for (int j = 0; j < 4; j++) v0[j] = v0_next[j];
+      for (int j = 0; j < 4; j++) {
+        v0[j] = v0_next[j];
+      }
       #pragma unroll
       for (int j = 0; j < 4; j++) {
         const int row95 = least(from + 8 + j * 2 + lane / 16, last);
