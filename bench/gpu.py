@@ -1,10 +1,11 @@
 """Kernels that memory bounds, on an NVIDIA GPU: seconds against the bytes that must cross memory.
 
-Each case is a small model, compiled and searched by measurement; its time is the graph replay that won,
-on copies of its buffers that together exceed the caches.  The bandwidth is that of a copy on the device,
-measured in the same run.  With PyTorch installed the same work is timed beside it.
+Each case is a small model.  Its time is that of a graph replay, on copies of its buffers that together
+exceed the caches; with `--search measure` the search chooses by such times, else by its model alone.  The
+bandwidth is that of a copy on the device, measured in the same run.  With PyTorch installed the same work is
+timed beside it.
 
-    python bench/gpu.py [--json FILE] [--trials N] [CASE …]
+    python bench/gpu.py [--json FILE] [--search model|measure] [--trials N] [CASE …]
 """
 
 from __future__ import annotations
@@ -19,10 +20,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from kernel_times import launches_of
+
 from lumi.backends.cuda.gpu import Gpu, open_gpu
-from lumi.compiler import Options, Stage, compile_model
+from lumi.backends.cuda.launch import Launches
+from lumi.compiler import Options, Stage, compile_model, compile_plan
 from lumi.errors import LumiError, Source
+from lumi.llir.arithmetic import to_memory
+from lumi.plan.plan import Signature
+from lumi.runtime.session import Session
 from lumi.search.settings import Mode, Settings
+
+COLD = 256 << 20
+"""Bytes that all copies of a case's buffers have at least."""
+
+LAUNCHES = 48
+"""Launches that are timed together at least."""
 
 COPIED = 2 << 30
 """Bytes of the block that is copied to measure the bandwidth."""
@@ -40,9 +54,9 @@ class Case:
 
 def product(rows: int, columns: int, dtype: str, size: int) -> Case:
     text = f"""
-(defmodel product [(x f32 [1 {columns}]) (w {dtype} [{rows} {columns}])]
+(defmodel product [(x f32 [1 {columns}])]
   "A matrix times a vector."
-  (einsum x [b k] (cast w f32) [n k] -> [b n]))
+  (einsum x [b k] (cast (param "w" [{rows} {columns}] :dtype {dtype}) f32) [n k] -> [b n]))
 """
 
     def peer(torch: Any) -> Callable[[], Any]:
@@ -69,6 +83,36 @@ def rows(name: str, body: str, shape: tuple[int, int], peer: Callable[[Any, Any]
     return Case(f"{name} {count}x{width}", text, 8 * count * width, make)
 
 
+def loss(count: int, width: int) -> Case:
+    text = f"""
+(defmodel loss [(x f32 [{count} {width}]) (labels i32 [{count}])]
+  "Cross-entropy of rows."
+  (cross-entropy x labels))
+"""
+
+    def peer(torch: Any) -> Callable[[], Any]:
+        x = torch.randn(count, width, device="cuda")
+        labels = torch.randint(width, (count,), device="cuda")
+        return lambda: torch.nn.functional.cross_entropy(x, labels)
+
+    return Case(f"cross-entropy {count}x{width}", text, 4 * count * width, peer)
+
+
+def norm(count: int, width: int) -> Case:
+    text = f"""
+(defmodel norm [(x bf16 [{count} {width}]) (w bf16 [{width}])]
+  "A weighted norm of rows of halves."
+  (cast (* (root-mean-square (cast x f32)) (cast w f32)) bf16))
+"""
+
+    def peer(torch: Any) -> Callable[[], Any]:
+        x = torch.randn(count, width, device="cuda", dtype=torch.bfloat16)
+        w = torch.randn(width, device="cuda", dtype=torch.bfloat16)
+        return lambda: torch.nn.functional.rms_norm(x, x.shape[-1:], w)
+
+    return Case(f"weighted norm bf16 {count}x{width}", text, 4 * count * width, peer)
+
+
 def rms_norm(torch: Any, x: Any) -> Any:
     return torch.nn.functional.rms_norm(x, x.shape[-1:])
 
@@ -86,10 +130,14 @@ CASES = (
         lambda t, x: t.nn.functional.rms_norm(x, x.shape[-1:]),
     ),
     rows("softmax", "(softmax x)", (1024, 32768), lambda t, x: t.softmax(x, -1)),
-    product(14336, 4096, "bf16", 2),
-    product(4096, 14336, "bf16", 2),
+    rows("log-softmax", "(log-softmax x)", (4096, 8192), lambda t, x: t.log_softmax(x, -1)),
+    loss(4096, 32000),
+    norm(8192, 4096),
     product(6144, 4096, "bf16", 2),
     product(4096, 4096, "bf16", 2),
+    product(28672, 4096, "bf16", 2),
+    product(4096, 14336, "bf16", 2),
+    product(128256, 4096, "bf16", 2),
     product(4096, 4096, "f32", 4),
 )
 
@@ -102,6 +150,38 @@ def copy_bandwidth(gpu: Gpu) -> float:
         gpu.driver.memcpy_dtod_async(int(target), int(source), COPIED, gpu.stream)
 
     return 2 * COPIED / statistics.median(gpu.seconds(copy) for _ in range(10))
+
+
+def modelled(gpu: Gpu, case: Case) -> dict[str, Any]:
+    """Compile a case by the model alone, and time its plan."""
+    start = time.perf_counter()
+    plan = compile_plan(Source(case.name, case.text), Options(target="cuda"))
+    compiled = time.perf_counter() - start
+    copies, generator = max(1, -(-COLD // case.bytes)), np.random.default_rng(0)
+    sessions = [Session(plan, init="random") for _ in range(copies)]
+    entries = []
+    for session in sessions:
+        session.run({one.name: made(one, generator) for one in plan.inputs})
+        entries += launches_of(session, 0).entries
+    repeat = max(1, LAUNCHES // len(entries))
+    launches = Launches(gpu, entries * repeat)
+    launches.run({})
+    seconds = statistics.median(gpu.seconds(lambda: launches.start({})) for _ in range(12))
+    return {
+        "seconds": seconds / (copies * repeat),
+        "kernels": [str(k.schedule) for k in plan.kernels],
+        "trials": 0,
+        "failures": [],
+        "compile_s": compiled,
+    }
+
+
+def made(one: Signature, generator: np.random.Generator) -> Any:
+    """Random numbers for an input."""
+    shape = tuple(int(size) for size in one.shape if isinstance(size, int))
+    if not one.dtype.is_float:
+        return generator.integers(0, 1000, shape).astype(one.dtype.numpy)
+    return to_memory(generator.standard_normal(shape, np.float32), one.dtype)
 
 
 def measured(case: Case, trials: int) -> dict[str, Any]:
@@ -154,6 +234,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("cases", nargs="*", help="parts of the names of the cases to run")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--search", choices=["model", "measure"], default="model")
     parser.add_argument("--trials", type=int, default=24)
     options = parser.parse_args()
     gpu = open_gpu()
@@ -164,7 +245,7 @@ def main() -> None:
         if options.cases and not any(part in case.name for part in options.cases):
             continue
         try:
-            told = measured(case, options.trials)
+            told = measured(case, options.trials) if options.search == "measure" else modelled(gpu, case)
         except LumiError as error:
             print(f"{case.name:<28} {error.message}", flush=True)
             continue

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lumi.backends.clike.dtypes import HELD, finite
-from lumi.dtype import BOOL, DType
+from lumi.dtype import BF16, BOOL, DType
 from lumi.llir import arithmetic
 
 
@@ -119,9 +119,12 @@ def load(pointer: str, dtype: DType) -> str:
 
 def store(pointer: str, text: str, dtype: DType) -> str:
     """CUDA statement that writes one held value at `pointer`."""
-    if dtype.is_half:
-        text = f"to_{dtype.name}({text})"
-    return f"*({pointer}) = {text};"
+    return f"*({pointer}) = {half(text, dtype) if dtype.is_half else text};"
+
+
+def half(text: str, dtype: DType) -> str:
+    """CUDA for the bits of a held half, which is rounded already."""
+    return f"{'held' if dtype == BF16 else 'to'}_{dtype.name}({text})"
 
 
 def wide_load(pointer: str, dtype: DType, count: int, passing: bool) -> str:
@@ -148,7 +151,7 @@ def wide_store(pointer: str, texts: Sequence[str], dtype: DType) -> str:
     elif dtype.size == 4:
         words = [f"__float_as_uint({t})" if dtype.is_float else f"(u32){t}" for t in texts]
     elif dtype.size == 2:
-        halves = [f"to_{dtype.name}({t})" for t in texts]
+        halves = [half(t, dtype) for t in texts]
         words = [f"two({a}, {b})" for a, b in zip(halves[::2], halves[1::2], strict=True)]
     else:
         words = [f"four({', '.join(texts[k : k + 4])})" for k in range(0, len(texts), 4)]

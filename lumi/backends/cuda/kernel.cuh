@@ -52,6 +52,8 @@ INLINE u16 to_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(raw) : "f"(x));
   return x != x ? 0x7fc0 : raw;
 }
+/* Of a number that is one of bf16. */
+INLINE u16 held_bf16(float x) { return (u16)(__float_as_uint(x) >> 16); }
 INLINE float from_f16(u16 raw) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(raw));

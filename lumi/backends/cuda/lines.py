@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lumi.backends.cuda import ctype
 from lumi.backends.cuda.line import Lines
@@ -21,17 +21,27 @@ from lumi.llir.program import Fold
 HELD = 96
 """Elements that a thread may hold in registers."""
 
+PIECE = 48 << 10
+"""Bytes of a line that a stage holds at most: of longer ones it holds a piece."""
+
+STAGES = 16
+"""Stages at most."""
+
 THREADS = 1536
 """Threads that a multiprocessor should run: more leave too few registers for lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The numbers of a kernel over lines: threads that share a line, stages, blocks a multiprocessor."""
+    """The numbers of a kernel over lines: threads that share a line, stages, blocks a multiprocessor.
+
+    A stage holds one of the `pieces` of a line, each but the last of `parts` turns.
+    """
 
     found: Lines
     users: int
     stages: int
+    pieces: int
     resident: int
 
     @property
@@ -45,21 +55,45 @@ class Plan:
         return -(-self.found.length // (self.users * self.width))
 
     @property
+    def parts(self) -> int:
+        """Turns of a piece."""
+        return -(-self.turns // self.pieces)
+
+    @property
+    def stage(self) -> int:
+        """Bytes of a stage."""
+        elements = min(self.parts * self.users * self.width, self.found.length)
+        return sum(elements * s.access.dtype.size for s in self.found.streams)
+
+    @property
     def shared(self) -> int:
         """Bytes of shared memory."""
-        return HEAD + self.stages * self.found.bytes
+        return HEAD + self.stages * self.stage
+
+    def span(self, piece: int) -> tuple[int, int]:
+        """The elements of a line that a piece holds."""
+        each = self.parts * self.users * self.width
+        return piece * each, min((piece + 1) * each, self.found.length)
 
 
 def plan(found: Lines, options: dict[str, int]) -> Plan | None:
-    """So many threads a line, and `stages` stages; None where lines are too long, or too short for them."""
+    """So many threads a line, up to `stages` stages; None where lines are too long, or too short for it."""
     users = options.get("users", 128)
     turns = -(-found.length // (users * found.width))
     held = turns * found.width * (len(found.streams) + len(found.held))
-    stages = min(options.get("stages", 3), (ROOM - HEAD) // found.bytes)
-    if stages < 1 or held > HELD or found.length < users * found.width or len(found.folds) > FOLDS:
+    if held > HELD or found.length < users * found.width or len(found.folds) > FOLDS:
         return None
-    blocks = min((ROOM + HEAD) // (2 * HEAD + stages * found.bytes), THREADS // (users + WARP))
-    return Plan(found, users, stages, max(blocks, 1))
+    made = Plan(found, users, 1, 1, 1)
+    while made.stage > PIECE and made.parts > 1:
+        made = replace(made, pieces=made.pieces + 1)
+    made = replace(made, pieces=-(-made.turns // made.parts))
+    half, most = ((room - HEAD) // made.stage for room in (ROOM // 2, ROOM))
+    stages = min(options.get("stages", 4), half) if made.pieces == 1 and half > 1 else most
+    if stages < min(made.pieces, 2):
+        return None
+    stages = min(stages, STAGES)
+    blocks = min((ROOM + HEAD) // (2 * HEAD + stages * made.stage), THREADS // (users + WARP))
+    return replace(made, stages=stages, resident=max(blocks, 1))
 
 
 class LineWriter(Staged):
@@ -75,7 +109,7 @@ class LineWriter(Staged):
     def write(self) -> str:
         """The CUDA of the function and of what its parts do."""
         fetched = self.fetch([x.var for x in self.found.held])
-        entry = self.entry(self.plan.stages, self.found.bytes, self.found.streams)
+        entry = self.entry(self.plan.stages, self.plan.stage, self.found.streams)
         return "\n".join([self._fill(), fetched, self._use(), entry])
 
     # -- the thread that fills
@@ -84,24 +118,30 @@ class LineWriter(Staged):
         p, w = self.plan, self.w
         self.begin()
         lines = self._lines()
-        w.line(f"Filler<{p.stages}, {self.found.bytes}, {p.stages}> filler(stages, full, empty);")
+        w.line(f"Filler<{p.stages}, {p.stage}, {p.stages}> filler(stages, full, empty);")
         with w.block(f"for (int line = blockIdx.x; line < {lines}; line += gridDim.x) "):
             self._open_line()
             w.here.opened |= {a: single("0") for a in self.over}
-            w.line(f"u8 *const to = filler.claim({self.found.bytes});")
-            for load, place in self._places():
-                pointer = self.expressions.pointer(load.access, {}, {})
-                size = self.length * load.access.dtype.size
-                w.line(f"filler.copy(to + {place}, {pointer}, {size});")
-            w.line("filler.turn.next();")
+            for piece in range(p.pieces):
+                self._fill_piece(*p.span(piece))
         return self.end("fill", ["u8 *stages", "u64 *full", "u64 *empty"])
 
-    def _places(self) -> list[tuple[Load, int]]:
-        """Where in a stage the line of each stream begins."""
+    def _fill_piece(self, first: int, last: int) -> None:
+        """Copy some elements of the line of each stream into a stage."""
+        sizes = [(last - first) * s.access.dtype.size for s in self.found.streams]
+        with self.w.block(""):
+            self.w.line(f"u8 *const to = filler.claim({sum(sizes)});")
+            for (load, place), size in zip(self._places(first, last), sizes, strict=True):
+                pointer = self.expressions.pointer(load.access, {}, {})
+                self.w.line(f"filler.copy(to + {place}, {pointer} + {first}, {size});")
+            self.w.line("filler.turn.next();")
+
+    def _places(self, first: int, last: int) -> list[tuple[Load, int]]:
+        """Where in a stage the elements of each stream begin."""
         places, place = [], 0
         for load in self.found.streams:
             places.append((load, place))
-            place += self.length * load.access.dtype.size
+            place += (last - first) * load.access.dtype.size
         return places
 
     def _lines(self) -> str:
@@ -129,7 +169,9 @@ class LineWriter(Staged):
             self._open_line()
             for number, load in enumerate(found.streams):
                 w.line(f"{self._kind(load)} x{number}[{each}] = {{}};")
-            self._read()
+            for piece in range(p.pieces):
+                with w.block(""):
+                    self._read(piece)
             levels = [(self.level(f.terms, found.folds), f) for f in found.folds]
             for level in range(max(k for k, _ in levels) + 1):
                 self._pass([f for k, f in levels if k == level])
@@ -152,14 +194,17 @@ class LineWriter(Staged):
         for copy in self.w.copies((inner,)):
             self.w.line(f"{array}[t * {self.width} + {copy[inner]}] = {value.at(copy)};")
 
-    def _read(self) -> None:
-        """Take a line out of its stage, which can then be filled anew."""
-        w = self.w
+    def _read(self, piece: int) -> None:
+        """Take a piece of a line out of its stage, which can then be filled anew."""
+        w, (first, last) = self.w, self.plan.span(piece)
+        turns = range(self.turns)[piece * self.plan.parts : (piece + 1) * self.plan.parts]
         w.line("stage_await(full + turn.slot, turn.lap);")
-        w.line(f"const u8 *const stage = stages + turn.slot * {self.found.bytes};")
-        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
-            for number, (load, place) in enumerate(self._places()):
-                self._keep(f"x{number}", self.staged(load, f"stage + {place}" if place else "stage"), inner)
+        w.line(f"const u8 *const stage = stages + turn.slot * {self.plan.stage};")
+        header = f"#pragma unroll\nfor (int t = {turns.start}; t < {turns.stop}; t++) "
+        with w.block(header), self.elements() as inner:
+            for number, (load, place) in enumerate(self._places(first, last)):
+                start = place - first * load.access.dtype.size
+                self._keep(f"x{number}", self.staged(load, f"stage + ({start})"), inner)
         w.line("stage_release(empty + turn.slot);")
         w.line("turn.next();")
 

@@ -49,7 +49,7 @@ _RINGS = (
 
 _LINES = tuple(
     Schedule("lines", (("stages", stages), ("users", users)))
-    for users, stages in ((128, 3), (256, 2), (256, 3), (512, 1), (512, 2))
+    for users, stages in ((128, 4), (128, 2), (256, 4), (512, 4))
 )
 
 _WALKS = tuple(Schedule("walk", (("warps", warps),)) for warps in (4, 1, 8))

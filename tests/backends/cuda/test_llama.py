@@ -1,4 +1,4 @@
-"""Llama at sizes whose kernels are those of the large models, on the GPU against the CPU.
+"""A layer of Llama-3-8B on the GPU against the CPU.
 
 Both have the same random weights and, for steps at late positions, the same random caches.
 """
@@ -20,11 +20,7 @@ from lumi.search.settings import Mode, Settings
 pytestmark = pytest.mark.cuda
 
 CONFIG: dict[str, Any] = {
-    "layers": 2,
-    "width": 1024,
-    "heads": 8,
-    "kv-heads": 2,
-    "hidden": 3584,
+    "layers": 1,
     "vocab": 4096,
     "context": 8192,
 }

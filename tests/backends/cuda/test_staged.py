@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lumi import dim
-from lumi.backends.cuda import line, matrix
+from lumi.backends.cuda import line, lines, matrix
 from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
@@ -23,7 +23,7 @@ from tests.backends.cpu.kernels import assert_equal_runs, matmul, random_buffers
 from tests.backends.cuda.kernels import OnGpu, read
 
 RINGS = ("gate_up", "attended")
-LINES = ("softmax", "standardize", "rms_norm", "loss")
+LINES = ("softmax", "softmax_long", "standardize", "rms_norm", "loss")
 VALUES = {"n": 40}
 
 DECODE = (
@@ -98,6 +98,18 @@ def test_lines_shorter_than_a_block_are_left_to_others() -> None:
     assert staged(kernel)
     short = replace(kernel, axes={"a": 17, "b": 104})
     assert not staged(short)
+
+
+def test_long_lines_are_copied_in_pieces() -> None:
+    found = line.find(read("softmax_long"))
+    assert found is not None
+    made = lines.plan(found, {"users": 512})
+    assert made is not None
+    assert made.pieces > 1
+    spans = [made.span(k) for k in range(made.pieces)]
+    assert [last for _, last in spans[:-1]] == [first for first, _ in spans[1:]]
+    assert (spans[0][0], spans[-1][1]) == (0, 22532)
+    assert all(0 < 4 * (last - first) <= made.stage <= lines.PIECE for first, last in spans)
 
 
 def test_schedule_of_another_kernel_is_refused() -> None:

@@ -99,10 +99,10 @@ INLINE void product_cells(const u16 *__restrict__ b0_A, const u16 *__restrict__ 
         const float v62 = round_bf16(across_sum_f32<32>(sum_f32(a56, a57)));
         const float v63 = round_bf16(across_sum_f32<32>(sum_f32(a58, a59)));
         if (threadIdx.x % 32 == 0) {
-          *(b2_R + x_m_2 * 14336 + x_n_5) = to_bf16(v60);
-          *(b2_R + x_m_2 * 14336 + x_n_5 + 1) = to_bf16(v61);
-          *(b2_R + x_m_2 * 14336 + x_n_5 + 2) = to_bf16(v62);
-          *(b2_R + x_m_2 * 14336 + x_n_5 + 3) = to_bf16(v63);
+          *(b2_R + x_m_2 * 14336 + x_n_5) = held_bf16(v60);
+          *(b2_R + x_m_2 * 14336 + x_n_5 + 1) = held_bf16(v61);
+          *(b2_R + x_m_2 * 14336 + x_n_5 + 2) = held_bf16(v62);
+          *(b2_R + x_m_2 * 14336 + x_n_5 + 3) = held_bf16(v63);
         }
       }
     }

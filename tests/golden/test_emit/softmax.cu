@@ -1,4 +1,4 @@
-extern "C" __global__ void __launch_bounds__(256) softmax(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims) {
+INLINE void softmax_cells(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims) {
   const i64 d_i = dims[0];
   const i64 d_j = dims[1];
   const int cells1 = (int)d_i;
@@ -55,4 +55,9 @@ extern "C" __global__ void __launch_bounds__(256) softmax(const float *__restric
       }
     }
   }
+}
+extern "C" __global__ void __launch_bounds__(256) softmax(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims) {
+  let_next_start();
+  wait_for_previous();
+  softmax_cells(settled(b0_B0), settled(b1_B1), dims);
 }

@@ -1,12 +1,14 @@
 INLINE void rms_norm_fill(const u16 *__restrict__ b0_B0, const u16 *__restrict__ b1_B1, const u16 *__restrict__ b2_B2, u16 *__restrict__ b3_B3, const i64 *__restrict__ dims, u8 *stages, u64 *full, u64 *empty) {
   const i64 d_n = dims[0];
-  Filler<3, 16384, 3> filler(stages, full, empty);
+  Filler<4, 16384, 4> filler(stages, full, empty);
   for (int line = blockIdx.x; line < (int)d_n; line += gridDim.x) {
     const int x_a_2 = line;
-    u8 *const to = filler.claim(16384);
-    filler.copy(to + 0, b1_B1 + (i64)x_a_2 * 4096 + (i64)0, 8192);
-    filler.copy(to + 8192, b0_B0 + (i64)x_a_2 * 4096 + (i64)0, 8192);
-    filler.turn.next();
+    {
+      u8 *const to = filler.claim(16384);
+      filler.copy(to + 0, b1_B1 + (i64)x_a_2 * 4096 + (i64)0 + 0, 8192);
+      filler.copy(to + 8192, b0_B0 + (i64)x_a_2 * 4096 + (i64)0 + 0, 8192);
+      filler.turn.next();
+    }
   }
 }
 INLINE void rms_norm_fetch(const u16 *__restrict__ b0_B0, const u16 *__restrict__ b1_B1, const u16 *__restrict__ b2_B2, u16 *__restrict__ b3_B3, const i64 *__restrict__ dims, u32 constant) {
@@ -46,56 +48,58 @@ INLINE void rms_norm_use(const u16 *__restrict__ b0_B0, const u16 *__restrict__ 
       h0[t * 8 + 7] = v12;
     }
   }
-  Turn<3> turn;
+  Turn<4> turn;
   for (int line = blockIdx.x; line < (int)d_n; line += gridDim.x) {
     const int x_a_13 = line;
     float x0[32] = {};
     float x1[32] = {};
-    stage_await(full + turn.slot, turn.lap);
-    const u8 *const stage = stages + turn.slot * 16384;
-    #pragma unroll
-    for (int t = 0; t < 4; t++) {
-      const int n = (t * 128 + (int)threadIdx.x) * 8;
-      {
-        const int x_b_14 = n;
-        const auto w15 = wide_load((const uint4 *)(stage + n * 2));
-        const float v16 = from_bf16((u16)(w15.w[0] >> 0));
-        const float v17 = from_bf16((u16)(w15.w[0] >> 16));
-        const float v18 = from_bf16((u16)(w15.w[1] >> 0));
-        const float v19 = from_bf16((u16)(w15.w[1] >> 16));
-        const float v20 = from_bf16((u16)(w15.w[2] >> 0));
-        const float v21 = from_bf16((u16)(w15.w[2] >> 16));
-        const float v22 = from_bf16((u16)(w15.w[3] >> 0));
-        const float v23 = from_bf16((u16)(w15.w[3] >> 16));
-        x0[t * 8 + 0] = v16;
-        x0[t * 8 + 1] = v17;
-        x0[t * 8 + 2] = v18;
-        x0[t * 8 + 3] = v19;
-        x0[t * 8 + 4] = v20;
-        x0[t * 8 + 5] = v21;
-        x0[t * 8 + 6] = v22;
-        x0[t * 8 + 7] = v23;
-        const auto w24 = wide_load((const uint4 *)(stage + 8192 + n * 2));
-        const float v25 = from_bf16((u16)(w24.w[0] >> 0));
-        const float v26 = from_bf16((u16)(w24.w[0] >> 16));
-        const float v27 = from_bf16((u16)(w24.w[1] >> 0));
-        const float v28 = from_bf16((u16)(w24.w[1] >> 16));
-        const float v29 = from_bf16((u16)(w24.w[2] >> 0));
-        const float v30 = from_bf16((u16)(w24.w[2] >> 16));
-        const float v31 = from_bf16((u16)(w24.w[3] >> 0));
-        const float v32 = from_bf16((u16)(w24.w[3] >> 16));
-        x1[t * 8 + 0] = v25;
-        x1[t * 8 + 1] = v26;
-        x1[t * 8 + 2] = v27;
-        x1[t * 8 + 3] = v28;
-        x1[t * 8 + 4] = v29;
-        x1[t * 8 + 5] = v30;
-        x1[t * 8 + 6] = v31;
-        x1[t * 8 + 7] = v32;
+    {
+      stage_await(full + turn.slot, turn.lap);
+      const u8 *const stage = stages + turn.slot * 16384;
+      #pragma unroll
+      for (int t = 0; t < 4; t++) {
+        const int n = (t * 128 + (int)threadIdx.x) * 8;
+        {
+          const int x_b_14 = n;
+          const auto w15 = wide_load((const uint4 *)(stage + (0) + n * 2));
+          const float v16 = from_bf16((u16)(w15.w[0] >> 0));
+          const float v17 = from_bf16((u16)(w15.w[0] >> 16));
+          const float v18 = from_bf16((u16)(w15.w[1] >> 0));
+          const float v19 = from_bf16((u16)(w15.w[1] >> 16));
+          const float v20 = from_bf16((u16)(w15.w[2] >> 0));
+          const float v21 = from_bf16((u16)(w15.w[2] >> 16));
+          const float v22 = from_bf16((u16)(w15.w[3] >> 0));
+          const float v23 = from_bf16((u16)(w15.w[3] >> 16));
+          x0[t * 8 + 0] = v16;
+          x0[t * 8 + 1] = v17;
+          x0[t * 8 + 2] = v18;
+          x0[t * 8 + 3] = v19;
+          x0[t * 8 + 4] = v20;
+          x0[t * 8 + 5] = v21;
+          x0[t * 8 + 6] = v22;
+          x0[t * 8 + 7] = v23;
+          const auto w24 = wide_load((const uint4 *)(stage + (8192) + n * 2));
+          const float v25 = from_bf16((u16)(w24.w[0] >> 0));
+          const float v26 = from_bf16((u16)(w24.w[0] >> 16));
+          const float v27 = from_bf16((u16)(w24.w[1] >> 0));
+          const float v28 = from_bf16((u16)(w24.w[1] >> 16));
+          const float v29 = from_bf16((u16)(w24.w[2] >> 0));
+          const float v30 = from_bf16((u16)(w24.w[2] >> 16));
+          const float v31 = from_bf16((u16)(w24.w[3] >> 0));
+          const float v32 = from_bf16((u16)(w24.w[3] >> 16));
+          x1[t * 8 + 0] = v25;
+          x1[t * 8 + 1] = v26;
+          x1[t * 8 + 2] = v27;
+          x1[t * 8 + 3] = v28;
+          x1[t * 8 + 4] = v29;
+          x1[t * 8 + 5] = v30;
+          x1[t * 8 + 6] = v31;
+          x1[t * 8 + 7] = v32;
+        }
       }
+      stage_release(empty + turn.slot);
+      turn.next();
     }
-    stage_release(empty + turn.slot);
-    turn.next();
     float s33 = 0.0f;
     #pragma unroll
     for (int t = 0; t < 4; t++) {
@@ -211,7 +215,7 @@ INLINE void rms_norm_use(const u16 *__restrict__ b0_B0, const u16 *__restrict__ 
         const float v127 = round_bf16(v119);
         const float v128 = round_bf16(v120);
         const float v129 = round_bf16(v121);
-        wide_store((uint4 *)(b3_B3 + (i64)x_a_13 * 4096 + (i64)x_b_68), two(to_bf16(v122), to_bf16(v123)), two(to_bf16(v124), to_bf16(v125)), two(to_bf16(v126), to_bf16(v127)), two(to_bf16(v128), to_bf16(v129)));
+        wide_store((uint4 *)(b3_B3 + (i64)x_a_13 * 4096 + (i64)x_b_68), two(held_bf16(v122), held_bf16(v123)), two(held_bf16(v124), held_bf16(v125)), two(held_bf16(v126), held_bf16(v127)), two(held_bf16(v128), held_bf16(v129)));
       }
     }
     users_wait<128>();
@@ -219,12 +223,12 @@ INLINE void rms_norm_use(const u16 *__restrict__ b0_B0, const u16 *__restrict__ 
 }
 extern "C" __global__ void __launch_bounds__(160) rms_norm(const u16 *__restrict__ b0_B0, const u16 *__restrict__ b1_B1, const u16 *__restrict__ b2_B2, u16 *__restrict__ b3_B3, const i64 *__restrict__ dims, u32 constant) {
   extern __shared__ __align__(128) u8 pool[];
-  u64 *const full = (u64 *)pool, *const empty = full + 3;
+  u64 *const full = (u64 *)pool, *const empty = full + 4;
   float *const parts = (float *)(pool + 256);
   u8 *const stages = pool + 1024;
-  float *const results = (float *)(stages + 49152);
+  float *const results = (float *)(stages + 65536);
   if (threadIdx.x == 128) {
-    for (int k = 0; k < 3; k++) stage_open(full + k, 1), stage_open(empty + k, 4);
+    for (int k = 0; k < 4; k++) stage_open(full + k, 1), stage_open(empty + k, 4);
     before_copies();
   }
   __syncthreads();

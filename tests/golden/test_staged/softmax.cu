@@ -1,39 +1,43 @@
 INLINE void softmax_fill(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims, u8 *stages, u64 *full, u64 *empty) {
-  Filler<3, 4160, 3> filler(stages, full, empty);
+  Filler<4, 4160, 4> filler(stages, full, empty);
   for (int line = blockIdx.x; line < 17; line += gridDim.x) {
     const int x_a_1 = line;
-    u8 *const to = filler.claim(4160);
-    filler.copy(to + 0, b0_B0 + x_a_1 * 1040 + 0, 4160);
-    filler.turn.next();
+    {
+      u8 *const to = filler.claim(4160);
+      filler.copy(to + 0, b0_B0 + x_a_1 * 1040 + 0 + 0, 4160);
+      filler.turn.next();
+    }
   }
 }
 INLINE void softmax_fetch(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims, u32 constant) {
 }
 INLINE void softmax_use(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims, u8 *stages, u64 *full, u64 *empty, float *parts, float *results) {
-  Turn<3> turn;
+  Turn<4> turn;
   for (int line = blockIdx.x; line < 17; line += gridDim.x) {
     const int x_a_2 = line;
     float x0[12] = {};
-    stage_await(full + turn.slot, turn.lap);
-    const u8 *const stage = stages + turn.slot * 4160;
-    #pragma unroll
-    for (int t = 0; t < 3; t++) {
-      const int n = (t * 128 + (int)threadIdx.x) * 4;
-      if (n < 1040) {
-        const int x_b_3 = n;
-        const auto w4 = wide_load((const uint4 *)(stage + n * 4));
-        const float v5 = __uint_as_float(w4.w[0]);
-        const float v6 = __uint_as_float(w4.w[1]);
-        const float v7 = __uint_as_float(w4.w[2]);
-        const float v8 = __uint_as_float(w4.w[3]);
-        x0[t * 4 + 0] = v5;
-        x0[t * 4 + 1] = v6;
-        x0[t * 4 + 2] = v7;
-        x0[t * 4 + 3] = v8;
+    {
+      stage_await(full + turn.slot, turn.lap);
+      const u8 *const stage = stages + turn.slot * 4160;
+      #pragma unroll
+      for (int t = 0; t < 3; t++) {
+        const int n = (t * 128 + (int)threadIdx.x) * 4;
+        if (n < 1040) {
+          const int x_b_3 = n;
+          const auto w4 = wide_load((const uint4 *)(stage + (0) + n * 4));
+          const float v5 = __uint_as_float(w4.w[0]);
+          const float v6 = __uint_as_float(w4.w[1]);
+          const float v7 = __uint_as_float(w4.w[2]);
+          const float v8 = __uint_as_float(w4.w[3]);
+          x0[t * 4 + 0] = v5;
+          x0[t * 4 + 1] = v6;
+          x0[t * 4 + 2] = v7;
+          x0[t * 4 + 3] = v8;
+        }
       }
+      stage_release(empty + turn.slot);
+      turn.next();
     }
-    stage_release(empty + turn.slot);
-    turn.next();
     float s9 = -INFINITY;
     #pragma unroll
     for (int t = 0; t < 3; t++) {
@@ -107,12 +111,12 @@ INLINE void softmax_use(const float *__restrict__ b0_B0, float *__restrict__ b1_
 }
 extern "C" __global__ void __launch_bounds__(160) softmax(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims, u32 constant) {
   extern __shared__ __align__(128) u8 pool[];
-  u64 *const full = (u64 *)pool, *const empty = full + 3;
+  u64 *const full = (u64 *)pool, *const empty = full + 4;
   float *const parts = (float *)(pool + 256);
   u8 *const stages = pool + 1024;
-  float *const results = (float *)(stages + 12480);
+  float *const results = (float *)(stages + 16640);
   if (threadIdx.x == 128) {
-    for (int k = 0; k < 3; k++) stage_open(full + k, 1), stage_open(empty + k, 4);
+    for (int k = 0; k < 4; k++) stage_open(full + k, 1), stage_open(empty + k, 4);
     before_copies();
   }
   __syncthreads();
