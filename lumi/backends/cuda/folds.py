@@ -20,6 +20,9 @@ from lumi.llir.program import Fold
 SHORT = 8
 """Turns of a loop that are all written out."""
 
+HELD = 32
+"""Elements whose loads may be under way at once in any case."""
+
 CHAINS = 2
 """Accumulators that take turns, so that an addition need not wait for the one before."""
 
@@ -82,18 +85,20 @@ class FoldLoops:
         first = _position(span.start, lane(w, team), width)
         # One header, so that accumulators declared before the loop do not part the lines.
         header = f"for (int {x} = {first}; {x} < {span.stop}; {x} += {team * width}) "
-        header = f"#pragma unroll {self._unroll(w, axis, team * width)}\n{header}"
+        header = f"#pragma unroll {self._unroll(w, axis, team, width)}\n{header}"
         opened = single(x) if width == 1 else neighbours(x, width, width)
         with w.block(header, {axis: opened}, team=1):
             expressions = Expressions(w, self.write)
             for accumulators in made:
                 self._take(w, expressions, accumulators, axis)
 
-    def _unroll(self, w: Writer, axis: str, step: int) -> int:
+    def _unroll(self, w: Writer, axis: str, team: int, width: int) -> int:
         """How many turns are written out: all of a few, so that all their loads are under way at once."""
         bound = w.ranges[axis].bound
-        turns = -(-bound // step) if bound is not None else SHORT + 1
-        return max(turns if turns <= SHORT else w.blocking.unroll, 1)
+        if bound is None:
+            return max(w.blocking.unroll, 1)
+        turns = max(-(-bound // (team * width)), 1)
+        return turns if turns <= SHORT or turns * width <= HELD else max(w.blocking.unroll, 1)
 
     def _take(self, w: Writer, expressions: Expressions, made: Accumulators, own: str) -> None:
         """Let the accumulators of one fold take in the terms at the current positions."""
