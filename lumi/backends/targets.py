@@ -10,7 +10,7 @@ from typing import Protocol
 from lumi.backends.cpu import binary
 from lumi.backends.cpu.backend import CpuBackend
 from lumi.backends.cuda.backend import CudaBackend
-from lumi.backends.cuda.gpu import missing
+from lumi.backends.cuda.driver import missing
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.kernel import Step

@@ -37,7 +37,7 @@ def checks() -> Iterator[Check]:
 
 def target() -> Check:
     """What is compiled for where no command says it."""
-    from lumi.backends.cuda.gpu import missing
+    from lumi.backends.cuda.driver import missing
     from lumi.backends.targets import default_target
 
     lacking, chosen = missing(), default_target()

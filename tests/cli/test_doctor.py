@@ -124,10 +124,10 @@ def test_a_gpu_is_told_with_its_libraries(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_default_target_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("LUMI_TARGET", raising=False)
-    monkeypatch.setattr("lumi.backends.cuda.gpu.missing", lambda: "there is no NVIDIA GPU")
+    monkeypatch.setattr("lumi.backends.cuda.driver.missing", lambda: "there is no NVIDIA GPU")
     monkeypatch.setattr(targets, "missing", lambda: "there is no NVIDIA GPU")
     assert gpu.target().found == "cpu: there is no NVIDIA GPU"
-    monkeypatch.setattr("lumi.backends.cuda.gpu.missing", lambda: "")
+    monkeypatch.setattr("lumi.backends.cuda.driver.missing", lambda: "")
     monkeypatch.setattr(targets, "missing", lambda: "")
     assert gpu.target().found == "cuda"
     monkeypatch.setenv("LUMI_TARGET", "cpu")

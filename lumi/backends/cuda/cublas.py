@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lumi.backends.cuda.gpu import Gpu, device_error
+from lumi.backends.cuda.driver import device_error
+from lumi.backends.cuda.gpu import Gpu
 from lumi.backends.cuda.library import find_library
 from lumi.backends.cuda.split import Splitter, open_splitter
 from lumi.dtype import BF16, F16, F32, F64, I8, I32, DType

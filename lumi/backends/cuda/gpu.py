@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import importlib.util
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lumi.backends.cuda.compile import version as nvrtc_version
+from lumi.backends.cuda.driver import Current, check, device_error, open_bindings, open_driver
 from lumi.backends.cuda.pinned import Pool
-from lumi.errors import LumiError
 from lumi.runtime.device import Array
 
 STAGING = 4 << 20
@@ -24,15 +22,8 @@ STAGING = 4 << 20
 Piece: TypeAlias = "tuple[int, Array]"
 """An address on the GPU and the bytes that are to lie there, at most `STAGING`."""
 
-_HINT = "pip install -e '.[cuda]' in Lumi's checkout"
-
 _UNTIMED = 2
 """CU_EVENT_DISABLE_TIMING."""
-
-
-def device_error(message: str, hint: str = "") -> LumiError:
-    """Something that the GPU or its driver refuses."""
-    return LumiError("device error", message, hint=hint)
 
 
 class Gpu:
@@ -42,16 +33,16 @@ class Gpu:
     """
 
     def __init__(self) -> None:
-        self.driver = _driver()
-        self._bindings = _bindings()
+        self.driver = open_driver()
+        self._bindings = open_bindings()
         self._device = self.driver.Device(0)
         self._context = self._device.retain_primary_context()
         self._lock = threading.RLock()
         with self.active():
-            self._handle = _check(self._bindings.cuCtxGetCurrent())
+            self._handle = check(self._bindings.cuCtxGetCurrent())
             self.stream = self.driver.Stream()
             self._staging = self.driver.pagelocked_empty(STAGING, np.uint8)
-            self._event = _check(self._bindings.cuEventCreate(_UNTIMED))
+            self._event = check(self._bindings.cuEventCreate(_UNTIMED))
         self.queue = int(self.stream.handle)
         self._queue = self._bindings.CUstream(self.queue)
         self._staged = int(self._staging.ctypes.data)
@@ -107,8 +98,8 @@ class Gpu:
         finally:
             self._context.pop()
 
-    def _current(self) -> _Current:
-        return _Current(self._bindings, self._handle)
+    def _current(self) -> Current:
+        return Current(self._bindings, self._handle)
 
     def wait(self) -> None:
         """Wait for everything on the stream."""
@@ -116,14 +107,14 @@ class Gpu:
             self._wait()
 
     def _wait(self) -> None:
-        _check(self._bindings.cuStreamSynchronize(self._queue))
+        check(self._bindings.cuStreamSynchronize(self._queue))
         self._used = 0
 
     def order(self, stream: int) -> None:
         """Make what is put on another stream from now on wait for everything on this one."""
         with self._lock, self._current():
-            _check(self._bindings.cuEventRecord(self._event, self._queue))
-            _check(self._bindings.cuStreamWaitEvent(stream, self._event, 0))
+            check(self._bindings.cuEventRecord(self._event, self._queue))
+            check(self._bindings.cuStreamWaitEvent(stream, self._event, 0))
 
     # -- memory
 
@@ -141,32 +132,32 @@ class Gpu:
     def used(self) -> int:
         """Bytes of the GPU's memory that are taken, by anyone."""
         with self._lock, self._current():
-            free, total = _check(self._bindings.cuMemGetInfo())
+            free, total = check(self._bindings.cuMemGetInfo())
         return int(total) - int(free)
 
     def clear(self, address: int, size: int) -> None:
         """Make bytes zero, after everything on the stream."""
         with self._lock, self._current():
-            _check(self._bindings.cuMemsetD8Async(address, 0, size, self._queue))
+            check(self._bindings.cuMemsetD8Async(address, 0, size, self._queue))
 
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy bytes within the GPU, after everything on the stream."""
         with self._lock, self._current():
-            _check(self._bindings.cuMemcpyDtoDAsync(target, source, size, self._queue))
+            check(self._bindings.cuMemcpyDtoDAsync(target, source, size, self._queue))
 
     def write(self, address: int, raw: Array) -> None:
         """Copy bytes in, after everything on the stream; the array may change once this returns."""
         with self._lock, self._current():
             if raw.nbytes > STAGING:
                 self._wait()
-                _check(self._bindings.cuMemcpyHtoD(address, int(raw.ctypes.data), raw.nbytes))
+                check(self._bindings.cuMemcpyHtoD(address, int(raw.ctypes.data), raw.nbytes))
             elif raw.nbytes:
                 self._send(address, raw)
 
     def _send(self, address: int, raw: Array) -> None:
         place, size = self._room(raw.nbytes), raw.nbytes
         self._staging[place : place + size] = raw
-        _check(self._bindings.cuMemcpyHtoDAsync(address, self._staged + place, size, self._queue))
+        check(self._bindings.cuMemcpyHtoDAsync(address, self._staged + place, size, self._queue))
 
     def _room(self, size: int) -> int:
         """A place in the staging memory that no copy under way reads."""
@@ -181,7 +172,7 @@ class Gpu:
         with self._lock, self._current():
             self._wait()
             if raw.nbytes:
-                _check(self._bindings.cuMemcpyDtoH(int(raw.ctypes.data), address, raw.nbytes))
+                check(self._bindings.cuMemcpyDtoH(int(raw.ctypes.data), address, raw.nbytes))
 
     def fetch(self, address: int, size: int) -> Array:
         """Bytes in an array of their own, after everything on the stream."""
@@ -191,13 +182,13 @@ class Gpu:
                 raw = np.empty(size, np.uint8)
                 self.read(address, raw)
                 return raw
-            _check(self._bindings.cuMemcpyDtoHAsync(lease.address, address, size, self._queue))
+            check(self._bindings.cuMemcpyDtoHAsync(lease.address, address, size, self._queue))
             self._wait()
             return lease.array
 
     def _pinned(self, size: int) -> int:
         """The address of new host memory that the GPU copies to at full speed."""
-        return int(_check(self._bindings.cuMemHostAlloc(size, 0)))
+        return int(check(self._bindings.cuMemHostAlloc(size, 0)))
 
     # -- kernels and graphs
 
@@ -205,11 +196,11 @@ class Gpu:
         """A kernel of a cubin, allowed to use `shared` bytes of dynamic shared memory."""
         cuda = self._bindings
         with self._lock, self.active():
-            module = _check(cuda.cuModuleLoadData(cubin))
-            handle = _check(cuda.cuModuleGetFunction(module, name.encode()))
+            module = check(cuda.cuModuleLoadData(cubin))
+            handle = check(cuda.cuModuleGetFunction(module, name.encode()))
             if shared:
                 attribute = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                _check(cuda.cuFuncSetAttribute(handle, attribute, shared))
+                check(cuda.cuFuncSetAttribute(handle, attribute, shared))
         return Function(self, module, handle)
 
     def launch(
@@ -237,7 +228,7 @@ class Gpu:
             config.attrs, config.numAttrs = [attribute], 1
         numbers, kinds = zip(*values, strict=True)
         with self._lock, self.active():
-            _check(cuda.cuLaunchKernelEx(config, function.handle, (numbers, kinds), 0))
+            check(cuda.cuLaunchKernelEx(config, function.handle, (numbers, kinds), 0))
 
     def unload(self, module: Any) -> None:
         """Free a kernel."""
@@ -250,13 +241,13 @@ class Gpu:
         mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         with self._lock, self.active():
             self._wait()
-            _check(cuda.cuStreamBeginCapture(handle, mode))
+            check(cuda.cuStreamBeginCapture(handle, mode))
             try:
                 work()
             finally:
-                graph = _check(cuda.cuStreamEndCapture(handle))
+                graph = check(cuda.cuStreamEndCapture(handle))
             try:
-                executable = _check(cuda.cuGraphInstantiate(graph, 0))
+                executable = check(cuda.cuGraphInstantiate(graph, 0))
             finally:
                 cuda.cuGraphDestroy(graph)
         return Graph(self, executable)
@@ -266,7 +257,7 @@ class Gpu:
         with self._lock, self._current():
             for address, raw in pieces:
                 self._send(address, raw)
-            _check(self._bindings.cuGraphLaunch(executable, self._queue))
+            check(self._bindings.cuGraphLaunch(executable, self._queue))
 
     def enqueue(self, work: Callable[[], None], pieces: Sequence[Piece] = ()) -> None:
         """Copy some bytes in, then put work on the stream; the bytes may change once this returns."""
@@ -306,30 +297,6 @@ class Function:
         weakref.finalize(self, gpu.unload, module)
 
 
-class _Current:
-    """Makes the context current while calls of cuda-bindings are made; another one comes back afterwards.
-
-    A thread that had none keeps this one, which spares the driver a change at every call.
-    """
-
-    __slots__ = ("_bindings", "_context", "_is_pushed")
-
-    def __init__(self, bindings: Any, context: Any) -> None:
-        self._bindings, self._context, self._is_pushed = bindings, context, False
-
-    def __enter__(self) -> None:
-        now = int(self._bindings.cuCtxGetCurrent()[1])
-        if not now:
-            _check(self._bindings.cuCtxSetCurrent(self._context))
-        elif now != int(self._context):
-            _check(self._bindings.cuCtxPushCurrent(self._context))
-            self._is_pushed = True
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_pushed:
-            _check(self._bindings.cuCtxPopCurrent())
-
-
 class Graph:
     """Captured work that can be put on the stream again and again."""
 
@@ -340,27 +307,6 @@ class Graph:
     def replay(self, pieces: Sequence[Piece] = ()) -> None:
         """Copy some bytes in, then run it, after everything on the stream."""
         self._gpu.replay(self._executable, pieces)
-
-
-@functools.cache
-def missing() -> str:
-    """What is missing for a GPU to be used here, as a sentence; empty when nothing is."""
-    for name in ("pycuda", "cuda.bindings"):
-        if not _is_installed(name):
-            return f"the Python package {name} is not installed"
-    try:
-        _driver()
-        nvrtc_version()
-    except LumiError as error:
-        return error.message
-    return ""
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def open_gpu() -> Gpu:
@@ -376,33 +322,3 @@ _OPENING = threading.Lock()
 @functools.cache
 def _opened() -> Gpu:
     return Gpu()
-
-
-def _driver() -> Any:
-    try:
-        import pycuda.driver as driver
-    except ImportError as error:
-        raise device_error(f"PyCUDA cannot be used: {error}", _HINT) from None
-    try:
-        driver.init()
-        count = driver.Device.count()
-    except driver.Error as error:
-        raise device_error(f"there is no usable NVIDIA GPU: {error}", "use --target cpu") from None
-    if not count:
-        raise device_error("there is no NVIDIA GPU", "use --target cpu")
-    return driver
-
-
-def _bindings() -> Any:
-    try:
-        from cuda.bindings import driver
-    except ImportError as error:
-        raise device_error(f"cuda-bindings cannot be used: {error}", _HINT) from None
-    return driver
-
-
-def _check(answer: tuple[Any, ...]) -> Any:
-    """The result, or results, of a call of cuda-bindings.  Raises `LumiError` for an error."""
-    if answer[0] != 0:
-        raise device_error(f"the CUDA driver answers {answer[0]!r}")
-    return answer[1] if len(answer) == 2 else answer[1:]
