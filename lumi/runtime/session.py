@@ -25,7 +25,6 @@ from lumi.runtime.states import States
 Weights: TypeAlias = "Source | Mapping[str, Array] | str | Path | None"
 """A checkpoint, arrays by key, the path of a checkpoint, or nothing."""
 
-
 Given: TypeAlias = "Array | dlpack.Borrowed"
 """An accepted input: an array of the host, or another library's tensor on the device."""
 
@@ -111,7 +110,10 @@ class Session:
     def run_on_device(
         self, inputs: Mapping[str, Any], dims: Mapping[str, int] | None = None
     ) -> dict[str, DeviceArray]:
-        """Like `run`, but the outputs stay on the device, and nothing waits for them."""
+        """Like `run`, but the outputs stay on the device, and nothing waits for them.
+
+        Only a call that reads another library's tensor waits until that may change again.
+        """
         with self._lock:
             ready, bound = self._launch(inputs, dims or {})
             return {s.name: keep(s, ready.outputs[s.name], bound, self.device) for s in self.plan.outputs}
