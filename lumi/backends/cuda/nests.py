@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from lumi.backends.clike.roots import stored_type
 from lumi.backends.clike.scope import Copy
-from lumi.backends.cuda import ctype
-from lumi.backends.cuda.expression import Expressions, chunk
+from lumi.backends.cuda.expression import Expressions
 from lumi.backends.cuda.folds import FoldLoops
 from lumi.backends.cuda.scope import Opened, Value, Writer, neighbours
+from lumi.backends.cuda.storing import lane_of, store_one, store_wide
 from lumi.backends.cuda.streams import Streams, widest
 from lumi.llir import spell
 from lumi.llir.kernel import Load, Store
@@ -213,19 +213,16 @@ class Nests:
 
     def _write(self, root: Root, value: Value) -> None:
         axes = self.w.unrolled(root.axes)
-        lane = next((a for a in axes if self._is_wide(root, a)), None)
+        lane = lane_of(self.expressions, root) if isinstance(root, Store) else None
         for copy in self.w.copies(tuple(a for a in axes if a != lane)):
             if lane is not None and isinstance(root, Store):
-                self._wide_store(root, value, copy, lane)
+                store_wide(self.expressions, root, value, copy, lane)
                 continue
             guard = self._guard(axes, copy)
             with ExitStack() as stack:
                 if guard:
                     stack.enter_context(self.w.block(f"if ({guard}) "))
                 self._element(root, value, copy)
-
-    def _is_wide(self, root: Root, axis: str) -> bool:
-        return isinstance(root, Store) and self.expressions.is_wide(root.access, axis)
 
     def _guard(self, axes: tuple[str, ...], copy: Copy) -> str:
         """CUDA for "this copy is no repetition of the last point of its axis"."""
@@ -237,23 +234,8 @@ class Nests:
                 tests.append(f"{opened.places[0][0]} + {number} < {self.w.ranges[axis].stop}")
         return " && ".join(tests)
 
-    def _wide_store(self, store: Store, value: Value, copy: Copy, lane: str) -> None:
-        opened, dtype = self.w.opened(lane), store.access.dtype
-        assert opened is not None
-        pointer, count = self.expressions.pointer(store.access, {}, copy), chunk(dtype, opened.copies)
-        for first in range(0, opened.copies, count):
-            texts = [
-                ctype.conversion(value.at({**copy, lane: first + n}), value.dtype, dtype)
-                for n in range(count)
-            ]
-            place = f"{pointer} + {first}" if first else pointer
-            self.w.line(ctype.wide_store(place, texts, dtype))
-
     def _element(self, root: Root, value: Value, copy: Copy) -> None:
-        text = value.at(copy)
         if isinstance(root, Store):
-            text = ctype.conversion(text, value.dtype, root.access.dtype)
-            pointer = self.expressions.pointer(root.access, {}, copy)
-            self.w.line(ctype.store(pointer, text, root.access.dtype))
+            store_one(self.expressions, root, value, copy)
         else:
-            self.w.line(f"*({self.expressions.array_element(root.var, copy)}) = {text};")
+            self.w.line(f"*({self.expressions.array_element(root.var, copy)}) = {value.at(copy)};")

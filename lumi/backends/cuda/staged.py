@@ -15,6 +15,7 @@ from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import ctype, frame, operators
 from lumi.backends.cuda.expression import Expressions, chunk
 from lumi.backends.cuda.scope import Blocking, Value, Writer, neighbours, single
+from lumi.backends.cuda.storing import store_all
 from lumi.backends.cuda.values import folds_below, loads_below, long, size
 from lumi.llir import arithmetic, spell
 from lumi.llir.kernel import Load, Operand, Store, buffers, dims
@@ -217,19 +218,8 @@ extern "C" __global__ void __launch_bounds__({self.users + WARP}) {self.name}({p
 
     def store(self, store: Store) -> None:
         """Store one value, or the neighbours that a thread has taken."""
-        w, dtype = self.w, store.access.dtype
         value = self.expressions.value(store.value, stored_type(self.program, store))
-        axes = w.unrolled(store.axes)
-        copies = list(w.copies(axes))
-        texts = [ctype.conversion(value.at(c), value.dtype, dtype) for c in copies]
-        if not axes or not self.expressions.is_wide(store.access, axes[0]):
-            for copy, text in zip(copies, texts, strict=True):
-                w.line(ctype.store(self.expressions.pointer(store.access, {}, copy), text, dtype))
-            return
-        pointer, per = self.expressions.pointer(store.access, {}, {}), chunk(dtype, self.width)
-        for first in range(0, len(texts), per):
-            place = f"{pointer} + {first}" if first else pointer
-            w.line(ctype.wide_store(place, texts[first : first + per], dtype))
+        store_all(self.expressions, store, value)
 
 
 def _no_fold(_: Writer, fold: Fold) -> Value:

@@ -15,8 +15,9 @@ from lumi.backends.clike.roots import stored_type
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import ctype, frame, operators
 from lumi.backends.cuda.cache import LANES, Rows, Update, Walk
-from lumi.backends.cuda.expression import Expressions, chunk
+from lumi.backends.cuda.expression import Expressions
 from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, neighbours, single
+from lumi.backends.cuda.storing import store_all
 from lumi.backends.cuda.values import long, size
 from lumi.dtype import F32
 from lumi.llir import arithmetic, spell
@@ -317,25 +318,8 @@ class Walker:
             scope.values[var] = value
 
     def _store(self, store: Store) -> None:
-        w, dtype = self.w, store.access.dtype
         value = self.expressions.value(store.value, stored_type(self.found.program, store))
-        axes = w.unrolled(store.axes)
-        lane = next((a for a in axes if self.expressions.is_wide(store.access, a)), None)
-        for copy in w.copies(tuple(a for a in axes if a != lane)):
-            pointer = self.expressions.pointer(store.access, {}, copy)
-            if lane is None:
-                text = ctype.conversion(value.at(copy), value.dtype, dtype)
-                w.line(ctype.store(pointer, text, dtype))
-                continue
-            opened = w.opened(lane)
-            assert opened is not None
-            per = chunk(dtype, opened.copies)
-            for first in range(0, opened.copies, per):
-                texts = [
-                    ctype.conversion(value.at({**copy, lane: first + k}), value.dtype, dtype)
-                    for k in range(per)
-                ]
-                w.line(ctype.wide_store(f"{pointer} + {first}" if first else pointer, texts, dtype))
+        store_all(self.expressions, store, value)
 
 
 def _no_fold(_: Writer, fold: Fold) -> Value:
