@@ -220,9 +220,9 @@ class Frame:
             return self._fold(op, bound, self.memo[id(body)])
         assert isinstance(body, Bin)
         a, b = self.memo[id(body.a)], self.memo[id(body.b)]
-        if a.dtype is None or b.dtype is None:
-            return self._fold(op, bound, self._binary(body.op, a, b))
-        return self._contract(bound, a, b, all(np.isfinite(f.array).all() for f in (a, b)))
+        if all(f.dtype and np.isfinite(f.array).all() for f in (a, b)):
+            return self._contract(bound, a, b)
+        return self._multiplied(bound, a, b)
 
     def _fold(self, op: str, bound: Sequence[str], value: Field) -> Field:
         kept = tuple(a for a in value.axes if a not in bound)
@@ -243,17 +243,32 @@ class Frame:
                 raise KeyError(op)
         return Field(np.asarray(array), kept, value.dtype)
 
-    def _contract(self, bound: Sequence[str], a: Field, b: Field, finite: bool) -> Field:
+    def _contract(self, bound: Sequence[str], a: Field, b: Field) -> Field:
         """Σ over `bound` of a product that is never held whole.
 
-        A BLAS may leave out what it multiplies by 0, which an infinity must not be.
+        The factors must be finite: einsum may take one out of the sum, and a BLAS leave out what it
+        multiplies by 0.
         """
         axes = self.ordered({*a.axes, *b.axes})
         kept = tuple(x for x in axes if x not in bound)
         labels = [[axes.index(x) for x in names] for names in (a.axes, b.axes, kept)]
-        factors = (a.array, labels[0], b.array, labels[1], labels[2])
-        total = np.asarray(np.einsum(*factors, optimize=finite))
+        total = np.asarray(np.einsum(a.array, labels[0], b.array, labels[1], labels[2], optimize=True))
         return Field(total * total.dtype.type(self._repeats(bound, axes)), kept, a.dtype)
+
+    def _multiplied(self, bound: Sequence[str], a: Field, b: Field) -> Field:
+        """The same, one product at a time; of a large one a part of its first axis is held at once."""
+        axes = self.ordered({*a.axes, *b.axes})
+        size = math.prod(len(self.ranges[x]) for x in axes)
+        kept = [x for x in axes if x not in bound]
+        if size <= SLAB or not kept:
+            return self._fold("sum", bound, self._binary("mul", a, b))
+        whole = len(self.ranges[kept[0]])
+        step = max(1, whole * SLAB // size)
+        parts = [
+            self._fold("sum", bound, self._binary("mul", *(_part(f, kept[0], start, step) for f in (a, b))))
+            for start in range(0, whole, step)
+        ]
+        return replace(parts[0], array=np.concatenate([p.array for p in parts]))
 
     def _repeats(self, bound: Sequence[str], axes: Sequence[str]) -> int:
         """How often a reduction meets each value: its axes along which the body does not vary."""
@@ -342,6 +357,15 @@ class Frame:
         moved = array.transpose([axes.index(a) for a in present])
         sizes = iter(moved.shape)
         return moved.reshape([next(sizes) if a in axes else 1 for a in names])
+
+
+def _part(value: Field, axis: str, start: int, count: int) -> Field:
+    """A field at some positions of an axis that it may vary along."""
+    if axis not in value.axes:
+        return value
+    where = [slice(None)] * len(value.axes)
+    where[value.axes.index(axis)] = slice(start, start + count)
+    return replace(value, array=value.array[tuple(where)])
 
 
 def _needed(root: Term) -> list[Term]:

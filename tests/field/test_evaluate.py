@@ -290,6 +290,15 @@ def test_product_that_is_never_held_needs_no_slabs(monkeypatch: pytest.MonkeyPat
         assert len(list(frame.slabs(store))) == slabs
 
 
+def test_infinite_factor_stays_inside_its_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    total = Red("sum", ("k",), Bin("mul", In("a", ("i",), F32), In("b", ("i", "k"), F32)))
+    a, b = np.array([-INF, 2.0, INF]), np.array([[1.0, -3.0], [1.0, 1.0], [1.0, 2.0]])
+    for slab in (module.SLAB, 2):
+        monkeypatch.setattr(module, "SLAB", slab)
+        got, _ = evaluate_term(total, {"i": 3, "k": 2}, {"a": a, "b": b})
+        np.testing.assert_array_equal(got, [np.nan, 4.0, INF])
+
+
 def test_product_of_zero_and_an_infinity_is_no_number() -> None:
     total = Red("sum", ("k",), Bin("mul", In("a", ("i", "k"), F32), In("b", ("k", "j"), F32)))
     a, b = np.array([[INF, 1.0], [0.0, 2.0]]), np.array([[0.0, 1.0], [3.0, 4.0]])
