@@ -132,6 +132,8 @@ class FoldLoops:
         name = register(made.fold.dtype).name
         if team == w.blocking.threads:
             return f"block_{op}_{name}<{team}>({text})"
+        if w.apart:
+            return f"apart_{op}_{name}<{team}, {w.blocking.threads}>({text})"
         return f"across_{op}_{name}<{team}>({text})"
 
 
@@ -139,6 +141,8 @@ def lane(w: Writer, team: int) -> str:
     """CUDA for the number of a thread in its team; empty when it works alone."""
     if team == 1:
         return ""
+    if w.apart and team < w.blocking.threads:
+        return f"(int)(threadIdx.x / {w.blocking.threads // team})"
     return "(int)threadIdx.x" if team == w.blocking.threads else f"(int)(threadIdx.x % {team})"
 
 

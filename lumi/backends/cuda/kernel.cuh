@@ -124,11 +124,25 @@ INLINE i64 join(u32 low, u32 high) { return (i64)((u64)low | (u64)high << 32); }
 
 /* ---- threads together ---- */
 
-/* Every thread of each group of LANES neighbours gets the combination over the group. */
+/* Every thread of each group of LANES neighbours gets the combination over the group; of each group of TEAM
+ * threads that are as far apart as they can be; of the block. */
 #define ACROSS(type, name, op)                                                                    \
   template <int LANES> INLINE type across_##op##_##name(type x) {                                 \
     _Pragma("unroll") for (int step = LANES / 2; step > 0; step /= 2)                             \
       x = op##_##name(x, __shfl_xor_sync(FULL_WARP, x, step));                                    \
+    return x;                                                                                     \
+  }                                                                                               \
+  template <int TEAM, int THREADS> INLINE type apart_##op##_##name(type x) {                      \
+    constexpr int groups = THREADS / TEAM, rows = THREADS / (groups < 32 ? 32 : groups);          \
+    __shared__ type parts[rows * groups];                                                         \
+    _Pragma("unroll") for (int step = groups; step < 32; step *= 2)                               \
+      x = op##_##name(x, __shfl_xor_sync(FULL_WARP, x, step));                                    \
+    __syncthreads();                                                                              \
+    parts[threadIdx.x * rows / THREADS * groups + threadIdx.x % groups] = x;                      \
+    __syncthreads();                                                                              \
+    x = parts[threadIdx.x % groups];                                                              \
+    _Pragma("unroll") for (int row = 1; row < rows; row++)                                        \
+      x = op##_##name(x, parts[row * groups + threadIdx.x % groups]);                             \
     return x;                                                                                     \
   }                                                                                               \
   template <int THREADS> INLINE type block_##op##_##name(type x) {                                \

@@ -29,13 +29,15 @@ WARP = 32
 class Dealing:
     """How points are dealt out: `team` threads share a point; `axis` has `copies` points a thread.
 
-    With `adjacent` these are neighbours that are moved together.
+    With `adjacent` these are neighbours that are moved together.  Threads that share a point lie side by side
+    unless they are `apart`: then neighbouring threads have neighbouring points.
     """
 
     team: int = 1
     axis: str = ""
     copies: int = 1
     adjacent: bool = False
+    apart: bool = False
 
 
 class Nests:
@@ -74,8 +76,21 @@ class Nests:
                 return self._rows(order, loads, team)
             idle = self.w.blocking.threads // math.prod(self._length(a) for a in order)
             if min(idle, team) > 1:
-                return Dealing(min(1 << (idle.bit_length() - 1), team))
+                found = self._apart(order, roots, loads, min(self._length(a) for a in inner))
+                return found or Dealing(min(1 << (idle.bit_length() - 1), team))
         return self._wide(order, roots, loads)
+
+    def _apart(
+        self, order: Sequence[str], roots: tuple[Root, ...], loads: list[Load], length: int
+    ) -> Dealing | None:
+        """Threads apart share reductions over `length` positions, where that brings several to each point."""
+        if not all(isinstance(r, Store) for r in roots):
+            return None
+        count, team = self._widest(order[-1], roots, loads), 1
+        points = math.prod(self._length(a) for a in order) // count
+        while 2 * team * points <= self.w.blocking.threads and 2 * team <= length:
+            team *= 2
+        return Dealing(team, order[-1], count, count > 1, apart=True) if team > 1 else None
 
     def _team(self, axis: str, loads: list[Load]) -> int:
         """How many threads share a reduction along `axis`: no more than have something to do."""
@@ -97,14 +112,18 @@ class Nests:
     def _wide(self, order: Sequence[str], roots: tuple[Root, ...], loads: list[Load]) -> Dealing:
         """Neighbours along the last axis as far as they can be moved together and all threads have some."""
         axis = order[-1]
-        multiple = self.w.ranges[axis].multiple
-        accesses = [x.access for x in loads] + [r.access for r in roots if isinstance(r, Store)]
-        lines = [a for a in accesses if spell.step(a, axis) == 1]
-        count = max((widest(a, axis, multiple) for a in lines), default=1)
+        count = self._widest(axis, roots, loads)
         points = math.prod(self._length(a) for a in order)
         while count > 1 and points < count * self.w.blocking.threads:
             count //= 2
         return Dealing(1, axis, count, adjacent=True) if count > 1 else Dealing()
+
+    def _widest(self, axis: str, roots: tuple[Root, ...], loads: list[Load]) -> int:
+        """How many neighbours along an axis can be moved together."""
+        multiple = self.w.ranges[axis].multiple
+        accesses = [x.access for x in loads] + [r.access for r in roots if isinstance(r, Store)]
+        lines = [a for a in accesses if spell.step(a, axis) == 1]
+        return max((widest(a, axis, multiple) for a in lines), default=1)
 
     def _length(self, axis: str) -> int:
         span = self.w.ranges[axis]
@@ -128,10 +147,14 @@ class Nests:
             first = w.fresh("first")
             header = f"for (int {first} = 0; {first} < {size}; {first} += {groups}) "
         opened = {a: self._opened(a, dealing) for a in order}
+        w.apart = dealing.apart
         with w.block(header, opened, team=dealing.team):
             if dealing.team > 1:
                 conditions = [f"threadIdx.x % {dealing.team} == 0"]
                 own = f"{first} + (int)threadIdx.x / {dealing.team}"
+                if dealing.apart:
+                    conditions = [f"threadIdx.x < {groups}"]
+                    own = f"{first} + (int)threadIdx.x % {groups}"
                 if total is None or total % groups:
                     mine = w.declare("int", own, "mine")
                     own = f"least({mine}, {size} - 1)"
@@ -140,6 +163,7 @@ class Nests:
                 condition = " && ".join(conditions)
             self._place(order, counts, point, opened, dealing)
             self._roots(roots, condition, dealing)
+        w.apart = False
 
     def _count(self, axis: str, copies: int) -> str:
         """CUDA for the number of steps along an axis."""

@@ -69,12 +69,16 @@ class Blocking:
 
 @dataclass(slots=True)
 class Writer(BaseWriter[Opened, Value]):
-    """The state of writing one kernel as CUDA; `shared` are the values that all threads of a block see."""
+    """The state of writing one kernel as CUDA; `shared` are the values that all threads of a block see.
+
+    With `apart` the threads of a team are as far from each other as they can be, else side by side.
+    """
 
     integer: ClassVar[str] = "int"
 
     blocking: Blocking = field(default_factory=Blocking)
     shared: set[str] = field(default_factory=set)
+    apart: bool = False
 
     def extent(self, extent: Extent) -> str:
         """CUDA for the number of positions of an axis."""
