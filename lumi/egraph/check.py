@@ -23,6 +23,12 @@ class Conflict:
     node: ENode
     detail: str
 
+    @property
+    def text(self) -> str:
+        """The operation of the e-node, and what is wrong with it."""
+        op = f"{self.node.op} {self.node.attrs[0]}" if self.node.attrs else self.node.op
+        return f"{op} {self.detail}"
+
 
 def conflicts(tables: Tables, axes: AxisTable) -> Iterator[Conflict]:
     """Every e-node whose axes or element type are not those of its class; `axes` are the region's."""

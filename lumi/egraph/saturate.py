@@ -94,10 +94,16 @@ def _blame(
     names = ", ".join(r.name for r in blamed or uniting)
     return LumiError(
         "rules error",
-        f"a rule united unequal terms: {conflict.node.op} {conflict.detail}",
+        f"a rule united unequal terms: {conflict.text}",
         blamed[0].span if len(blamed) == 1 else None,
-        hint=f"it does not happen without {names}" if blamed else f"it is one of {names}",
+        hint=_suspects(names, bool(blamed)),
     )
+
+
+def _suspects(names: str, certain: bool) -> str:
+    if not names:
+        return "no rule united terms: the facts of rules/analysis.egg do not cover the operation"
+    return f"it does not happen without {names}" if certain else f"it is one of {names}"
 
 
 def _dtypes(tables: readout.Tables) -> dict[int, DType]:
