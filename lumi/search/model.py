@@ -71,11 +71,15 @@ def estimate(kernel: Kernel, dims: Mapping[str, int], machine: Machine) -> Cost:
     return examine(kernel, dims).cost(machine)
 
 
-def examine(kernel: Kernel, dims: Mapping[str, int]) -> Work:
-    """What a kernel does at these dims: the part of its cost that is the same on every machine."""
+def examine(kernel: Kernel, dims: Mapping[str, int], holds: bool = True) -> Work:
+    """What a kernel does at these dims: the part of its cost that is the same on every machine.
+
+    Unless it `holds` tiles, in memory that matters, those that are alive at once are not counted.
+    """
     work = Work(kernel, dims)
     work.add(kernel.body, 1.0)
-    work.live = live_bytes(kernel, work.count)
+    if holds:
+        work.live = live_bytes(kernel, work.count)
     return work
 
 

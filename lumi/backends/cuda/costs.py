@@ -127,9 +127,7 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
     blocking = Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
     if schedule.template not in FREE:
         kernel = replace(kernel, tiles={**kernel.tiles, **tiling.tiles(kernel, blocking)})
-    work = examine(kernel, dims)
-    if plain or schedule.template in FREE:
-        work.live = 0.0
+    work = examine(kernel, dims, holds=not plain and schedule.template not in FREE)
     shared = MACHINE if blocking.rows > 1 else replace(MACHINE, bandwidth=UNSHARED * MACHINE.bandwidth)
     found = work.cost(shared)
     match schedule.template:
