@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib.util
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from lumi.backends.cuda.compile import version as nvrtc_version
 from lumi.errors import LumiError
 
-_HINT = "pip install -e '.[cuda]' in Lumi's checkout"
+_HINT = "pip install -e '.[cuda]' in Lumi's checkout, or use --target cpu"
 
 
 def device_error(message: str, hint: str = "") -> LumiError:
@@ -20,6 +21,10 @@ def device_error(message: str, hint: str = "") -> LumiError:
 @functools.cache
 def missing() -> str:
     """What is missing for a GPU to be used here, as a sentence; empty when nothing is."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "there is no NVIDIA driver"
     for name in ("pycuda", "cuda.bindings"):
         if not _is_installed(name):
             return f"the Python package {name} is not installed"

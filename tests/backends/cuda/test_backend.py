@@ -41,7 +41,7 @@ def test_without_pycuda_the_device_says_what_to_install(monkeypatch: pytest.Monk
     with pytest.raises(LumiError, match="PyCUDA cannot be used") as told:
         open_device("cuda")
     gpu._opened.cache_clear()
-    assert told.value.hint == "pip install -e '.[cuda]' in Lumi's checkout"
+    assert told.value.hint == "pip install -e '.[cuda]' in Lumi's checkout, or use --target cpu"
 
 
 def test_default_schedule_stands_first() -> None:
