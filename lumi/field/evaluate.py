@@ -11,21 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from lumi import dim
 from lumi.dtype import BF16, BOOL, DTYPES, I32, DType
 from lumi.field.access import Access
-from lumi.field.index import Data, Index, Quot, Rem, Sym
+from lumi.field.index import Index
 from lumi.field.operators import BINARY, COMPARISONS, UNARY
+from lumi.field.points import Array, Field, Points
 from lumi.field.region import Region, Store
 from lumi.field.term import Bin, Const, Gat, In, Pos, Red, Sel, Term, Un, children
 from lumi.field.traverse import bound_axes, free_axes, postorder
 from lumi.hlir.reference import cast, held_type, loaded, rounded, stored
-
-Array: TypeAlias = "np.ndarray[Any, Any]"
 
 SLAB = 2**26
 """Elements above which the terms of a store are computed in slabs of one of its axes."""
@@ -40,7 +39,7 @@ def evaluate(region: Region, buffers: dict[str, Array], dims: Mapping[str, int],
     when a produced buffer is read before its store.
     """
     ranges = {a.name: range(dim.value(a.extent, dims)) for a in region.axes}
-    frame = Frame(ranges, region.accesses, buffers, dims, wide, set(region.produced))
+    frame = Frame(ranges, dims, region.accesses, buffers, wide, set(region.produced))
     with np.errstate(all="ignore"):
         for number, store in enumerate(region.stores):
             frame.allocate(store.access)
@@ -73,40 +72,22 @@ def evaluate_term(
     An `In` whose name is no access reads the buffer of that name, one dimension for each of its axes.
     """
     ranges = {name: range(size) for name, size in extents.items()}
-    frame = Frame(ranges, accesses or {}, dict(buffers), dims or {}, wide)
+    frame = Frame(ranges, dims or {}, accesses or {}, dict(buffers), wide)
     with np.errstate(all="ignore"):
         value = frame.value(term)
     axes = frame.ordered(value.axes)
     return frame.spread(value.array, value.axes, axes), axes
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """Values over named axes, one dimension an axis; `dtype` is None for a number without a type."""
-
-    array: Array
-    axes: tuple[str, ...]
-    dtype: DType | None
-
-    @property
-    def type(self) -> DType:
-        """The dtype of a field that has one."""
-        if self.dtype is None:
-            raise TypeError(f"{self.array} has no type")
-        return self.dtype
-
-
 @dataclass(slots=True)
-class Frame:
+class Frame(Points):
     """Where terms are evaluated: the positions of each axis, the buffers, and the fields found so far.
 
     `pending` are the buffers whose store is still to come.
     """
 
-    ranges: Mapping[str, range]
     accesses: Mapping[str, Access]
     buffers: dict[str, Array]
-    dims: Mapping[str, int]
     wide: bool
     pending: set[str] = field(default_factory=set)
     memo: dict[int, Field] = field(default_factory=dict)
@@ -126,7 +107,7 @@ class Frame:
         if access.buffer not in self.buffers:
             wide = self.wide and access.dtype.is_float
             kind = np.dtype(np.float64) if wide else access.dtype.storage
-            self.buffers[access.buffer] = np.zeros(self._shape(access), kind)
+            self.buffers[access.buffer] = np.zeros(self.shape(access), kind)
 
     def slabs(self, store: Store) -> Iterator[Frame]:
         """This frame, or if terms of the store are too large, frames that share one of its axes out."""
@@ -147,12 +128,12 @@ class Frame:
         """Write the value of a store, converted to its access's dtype."""
         value, access = self.value(store.term), store.access
         array = value.array if value.dtype == access.dtype else cast(value.array, access.dtype, self.wide)
-        place, axes = self._places(access, None)
+        place, axes = self.places(access, None)
         full = np.broadcast_to(self.spread(array, value.axes, axes), tuple(len(self.ranges[a]) for a in axes))
         if not full.size:
             return
         buffer = self.buffers[access.buffer]
-        view = buffer.reshape(self._shape(access))
+        view = buffer.reshape(self.shape(access))
         view[place] = stored(full, BF16) if access.dtype is BF16 and buffer.dtype == np.uint16 else full
         if not np.shares_memory(view, buffer):
             buffer[...] = view.reshape(buffer.shape)
@@ -265,7 +246,7 @@ class Frame:
         whole = len(self.ranges[kept[0]])
         step = max(1, whole * SLAB // size)
         parts = [
-            self._fold("sum", bound, self._binary("mul", *(_part(f, kept[0], start, step) for f in (a, b))))
+            self._fold("sum", bound, self._binary("mul", *(f.part(kept[0], start, step) for f in (a, b))))
             for start in range(0, whole, step)
         ]
         return replace(parts[0], array=np.concatenate([p.array for p in parts]))
@@ -282,8 +263,8 @@ class Frame:
         access = self.accesses.get(name) or self._plain(name, axes, dtype)
         if access.buffer in self.pending:
             raise ValueError(f"{access} is read before {access.buffer} is stored")
-        place, found = self._places(access, data)
-        buffer = self.buffers[access.buffer].reshape(self._shape(access))
+        place, found = self.places(access, data)
+        buffer = self.buffers[access.buffer].reshape(self.shape(access))
         if buffer.size == 0:
             raw = np.zeros(tuple(len(self.ranges[a]) for a in found), buffer.dtype)
         else:
@@ -295,77 +276,6 @@ class Frame:
     def _plain(self, name: str, axes: tuple[str, ...], dtype: DType) -> Access:
         shape = tuple(len(self.ranges[a]) for a in axes)
         return Access(name, tuple(Index(((a, 1),)) for a in axes), shape, dtype)
-
-    def _places(self, access: Access, data: Field | None) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-        """A numpy index into the buffer under the access's shape, and the axes of what it selects."""
-        shape = self._shape(access)
-        plain = [i.axis for i in access.index if i.terms]
-        if None not in plain and len(set(plain)) == len(plain) and not access.clamp:
-            places: list[Any] = []
-            for at, size in zip(access.index, shape, strict=True):
-                along = self.ranges[at.axis] if at.axis else range(at.offset, at.offset + 1)
-                self._check(access, along, size)
-                places.append(slice(along.start, along.stop) if at.axis else at.offset)
-            return tuple(places), tuple(a for a in plain if a)
-        axes = self.ordered({*access.axes(), *(data.axes if data else ())})
-        arrays = [self._position(at, axes, data) for at in access.index]
-        if access.clamp:
-            return tuple(np.clip(p, 0, max(z - 1, 0)) for p, z in zip(arrays, shape, strict=True)), axes
-        for p, z in zip(arrays, shape, strict=True):
-            self._check(access, p, z)
-        return tuple(arrays), axes
-
-    def _check(self, access: Access, positions: range | Array, size: int) -> None:
-        empty = len(positions) == 0 if isinstance(positions, range) else positions.size == 0
-        if not empty and (np.min(positions) < 0 or np.max(positions) >= size):
-            raise ValueError(
-                f"{access} leaves its buffer: {np.min(positions)} … {np.max(positions)} of {size}"
-            )
-
-    def _position(self, at: Index, axes: tuple[str, ...], data: Field | None) -> Array:
-        """The values of an index map over `axes`."""
-        total = np.full((1,) * len(axes), at.offset, np.int64)
-        for part, coefficient in at.terms:
-            match part:
-                case str():
-                    value = self.spread(np.asarray(self.ranges[part], np.int64), (part,), axes)
-                case Sym(extent):
-                    value = np.asarray(dim.value(extent, self.dims))
-                case Data():
-                    assert data is not None
-                    value = self.spread(data.array.astype(np.int64), data.axes, axes)
-                case Quot(inner, divisor):
-                    value = self._position(inner, axes, data) // divisor
-                case Rem(inner, divisor):
-                    value = self._position(inner, axes, data) % divisor
-            total = total + coefficient * value
-        return total
-
-    def _shape(self, access: Access) -> tuple[int, ...]:
-        return tuple(dim.value(z, self.dims) for z in access.shape)
-
-    # -- axes
-
-    def ordered(self, axes: Iterable[str]) -> tuple[str, ...]:
-        """The axes in the order of the frame."""
-        wanted = set(axes)
-        return tuple(a for a in self.ranges if a in wanted)
-
-    def spread(self, array: Array, axes: tuple[str, ...], names: tuple[str, ...]) -> Array:
-        """`array` over `axes`, with its dimensions in the order of `names` and 1 for those it lacks."""
-        present = [a for a in names if a in axes]
-        moved = array.transpose([axes.index(a) for a in present])
-        sizes = iter(moved.shape)
-        return moved.reshape([next(sizes) if a in axes else 1 for a in names])
-
-
-def _part(value: Field, axis: str, start: int, count: int) -> Field:
-    """A field at some positions of an axis that it may vary along."""
-    if axis not in value.axes:
-        return value
-    where = [slice(None)] * len(value.axes)
-    where[value.axes.index(axis)] = slice(start, start + count)
-    return replace(value, array=value.array[tuple(where)])
 
 
 def _needed(root: Term) -> list[Term]:

@@ -284,7 +284,7 @@ def test_product_that_is_never_held_needs_no_slabs(monkeypatch: pytest.MonkeyPat
     total = Red("sum", ("k",), Bin("mul", In("x", ("s", "k"), F32), In("w", ("n", "k"), F32)))
     store = Store(total, Access("B2", (of_axis("s"), of_axis("n")), (4, 4), F32))
     made = region({"s": 4, "n": 4, "k": 4}, accesses, store)
-    frame = module.Frame({a: range(4) for a in "snk"}, made.accesses, {}, {}, True)
+    frame = module.Frame({a: range(4) for a in "snk"}, {}, made.accesses, {}, True)
     for largest, slabs in ((16, 1), (15, 2)):
         monkeypatch.setattr(module, "SLAB", largest)
         assert len(list(frame.slabs(store))) == slabs
