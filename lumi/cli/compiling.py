@@ -101,6 +101,9 @@ def _add_search_options(group: argparse._ArgumentGroup) -> None:
     families = group.add_mutually_exclusive_group()
     families.add_argument("--exact", action="store_true", help="only rewrites that keep every rounding")
     families.add_argument("--fast-math", action="store_true", help="also rewrites that may lose accuracy")
+    families.add_argument(
+        "--int8", action="store_true", help="also products with quantised weights at 8-bit activations"
+    )
 
 
 def compiled(
@@ -145,7 +148,8 @@ def _options(options: argparse.Namespace, display: Display) -> Options:
 def _families(options: argparse.Namespace) -> tuple[str, ...]:
     if options.exact:
         return ("exact",)
-    return ("exact", "relaxed", "fast-math") if options.fast_math else ("exact", "relaxed")
+    more = {"fast-math": options.fast_math, "int8": options.int8}
+    return ("exact", "relaxed", *(name for name, chosen in more.items() if chosen))
 
 
 def _settings(options: argparse.Namespace) -> Settings:

@@ -19,6 +19,12 @@ CODES: dict[str, int] = {
 }
 """The number of a dtype in the e-graph; 0 is a constant's, which takes the type of what it meets."""
 
+SHORT = 1 << 17
+"""Points over which i32 holds every sum of products of two values that i8 holds, one of them not -128."""
+
+LONG = 4
+"""Points of an axis along which it is worth to round a factor: shorter ones are parts of a block."""
+
 _TYPES: dict[int, DType] = {code: DTYPES[name] for name, code in CODES.items()}
 
 
@@ -59,14 +65,28 @@ def _facts(
     ranges: Mapping[str, DimRange],
     texts: Collection[str],
 ) -> Iterator[str]:
-    """Which axes may be split or empty, and how far positions go."""
+    """Which axes may be split, empty, short or long, and how far positions go."""
     for whole, chunk in splits:
         yield f"(Splittable {axes[whole].bit} {axes[chunk].bit})"
     yield f"(set (empty-axes) {sum(a.bit for a in axes if _may_be_empty(a.extent, ranges))})"
+    yield f"(set (short-axes) {_short(axes)})"
+    yield f"(set (long-axes) {sum(a.bit for a in axes if not isinstance(a.extent, int) or a.extent >= LONG)})"
     for axis in axes:
         position, longest = f"(Pos {axis.bit})", dim.bounds(axis.extent, ranges)[1]
         if position in texts and 1 <= longest <= 2**31:
             yield f"(set (high {position}) {int(longest) - 1})"
+
+
+def _short(axes: AxisTable) -> int:
+    """The shortest axes, as a mask: as many as have at most `SHORT` points together."""
+    mask, points = 0, 1
+    sizes = [(a.extent, a.bit) for a in axes if isinstance(a.extent, int) and a.extent > 0]
+    for size, bit in sorted(sizes):
+        points *= size
+        if points > SHORT:
+            break
+        mask |= bit
+    return mask
 
 
 def _may_be_empty(extent: Extent, ranges: Mapping[str, DimRange]) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from lumi import paths
 from lumi.errors import LumiError, Source, Span
 
-_STEMS = ("sorts", "analysis", "structure", "mask", "rereference", "exact", "relaxed", "fast-math")
+_STEMS = ("sorts", "analysis", "structure", "mask", "rereference", "exact", "relaxed", "fast-math", "int8")
 
 BUILT_IN = frozenset(f"{stem}.egg" for stem in _STEMS)
 """The files that come with Lumi; their rules are known to saturate."""

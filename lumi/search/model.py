@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lumi import dim
+from lumi.llir import bytedot
+from lumi.llir.bytedot import ByteDots
 from lumi.llir.kernel import (
     Dot,
     Kernel,
@@ -41,7 +43,8 @@ class Machine:
     `cache_bandwidth` in bytes a second, `dot_rate` in floating-point operations of wide contractions and
     `element_rate` in elementwise operations a second.  `launch` are seconds before a kernel begins,
     `tile_memory` the bytes of tiles a cell can hold, `cache` the bytes of the last cache.  `narrow_dot` is
-    the least width and `short_dot` the least length of a contraction that runs at `dot_rate`.
+    the least width and `short_dot` the least length of a contraction that runs at `dot_rate`.  `byte_rate`
+    is what `element_rate` is for sums of products of bytes and what unpacks them, where that is another.
     """
 
     units: int
@@ -54,6 +57,7 @@ class Machine:
     cache: int
     narrow_dot: int = 4
     short_dot: int = 16
+    byte_rate: float = 0.0
 
 
 OVERLAP_LOSS = 0.15
@@ -96,6 +100,8 @@ class Work:
     reads: dict[object, tuple[float, float]] = field(default_factory=dict)
     dots: list[tuple[float, int, int, int]] = field(default_factory=list)
     elements: float = 0.0
+    byte_elements: float = 0.0
+    bytes: ByteDots = field(default_factory=ByteDots)
     tile_bytes: float = 0.0
     written: float = 0.0
     live: float = 0.0
@@ -103,6 +109,7 @@ class Work:
     def __post_init__(self) -> None:
         kernel = self.kernel
         self.sizes = {a: max(dim.value(e, self.dims), 1) for a, e in kernel.axes.items()}
+        self.bytes = bytedot.find(kernel)
         self.tiles = {a: min(kernel.tiles.get(a, s), s) for a, s in self.sizes.items()}
 
     @property
@@ -134,7 +141,11 @@ class Work:
                     self.shapes[var] = ()
                 case Map(var, op, _, axes, _):
                     self.shapes[var] = axes
-                    self.elements += times * self.count(axes) * PRICES.get(op, 1)
+                    price = times * self.count(axes) * PRICES.get(op, 1)
+                    if var in self.bytes.unpacked:
+                        self.byte_elements += price
+                    else:
+                        self.elements += price
                 case Reduce(var, _, over, _, axes, _):
                     self.shapes[var] = axes
                     self.elements += times * self.count(axes) * self.count(over)
@@ -152,6 +163,9 @@ class Work:
         rows = self.count(tuple(a for a in left if a not in right))
         columns = self.count(tuple(a for a in right if a not in left))
         length = self.count(dot.over)
+        if dot.var in self.bytes.sums:
+            self.byte_elements += times * self.count(dot.axes) * length
+            return
         self.dots.append((2.0 * times * self.count(dot.axes) * length, rows, columns, length))
 
     def _loop(self, loop: Loop, times: float) -> None:
@@ -183,16 +197,18 @@ class Work:
             cells * self.tile_bytes / (machine.cache_bandwidth * reach),
         )
         wide, narrow = self._dot_work(machine)
-        elements = self.elements + narrow
+        slower = machine.element_rate / (machine.byte_rate or machine.element_rate)
+        elements = self.elements + narrow + self.byte_elements * slower
         compute = cells * (wide / machine.dot_rate + elements / machine.element_rate) / busy
         seconds = machine.launch + max(memory, compute) + OVERLAP_LOSS * min(memory, compute)
         if self.live > machine.tile_memory:
             seconds *= 20 * self.live / machine.tile_memory
         flops = cells * sum(f for f, *_ in self.dots)
         fastest = max(machine.dot_rate, 2 * machine.element_rate)
-        work = flops / fastest + cells * self.elements / machine.element_rate
+        elements = self.elements + self.byte_elements * slower
+        work = flops / fastest + cells * elements / machine.element_rate
         floor = max(once / machine.bandwidth, work)
-        return Cost(seconds, floor, once, flops + cells * self.elements, self.live)
+        return Cost(seconds, floor, once, flops + cells * (self.elements + self.byte_elements), self.live)
 
     def _dot_work(self, machine: Machine) -> tuple[float, float]:
         """Operations of wide contractions, weighted by how badly they fill the units, and of narrow ones.

@@ -23,7 +23,8 @@ class Weights:
     `repass`: an accumulator whose body needs a finished reduction of its own axis, so a second pass.
     `wide`: a sum of products of other values than halves, which fewer devices are fast at.
     `masked` and `unmasked`: a loop that may skip tiles, and one that may not.  `chunked` and `whole`: a
-    loop over chunks of an axis that may be split, and one over all of it.
+    loop over chunks of an axis that may be split, and one over all of it.  `floats`: an axis of a sum of
+    floats.
     """
 
     repass: int
@@ -33,13 +34,15 @@ class Weights:
     unmasked: int = 20
     accumulator: int = 3
     wide: int = 0
+    floats: int = 0
 
     def __str__(self) -> str:
         """The style that they prefer: `(one pass, skipping, split)`."""
         passes = "one pass" if self.repass else "passes"
         masks = "skipping" if self.masked < self.unmasked else "full loops"
         chunks = "split" if self.chunked < self.whole else "unsplit" if self.whole < self.chunked else ""
-        return f"({', '.join(filter(None, [passes, masks, chunks, 'halves' if self.wide else '']))})"
+        kind = "halves" if self.wide else "integers" if self.floats else ""
+        return f"({', '.join(filter(None, [passes, masks, chunks, kind]))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,8 @@ class Seed:
     cut: str
 
 
-def families(splits: bool) -> tuple[Weights, ...]:
-    """Every combination of styles, the most promising first."""
+def families(splits: bool, rounds: bool) -> tuple[Weights, ...]:
+    """Every combination of styles, the most promising first; integers where floats may be rounded to them."""
     chunkings = ((90, 0), (0, 300)) if splits else ((0, 0),)
     usual = (
         Weights(repass, masked, chunked, whole)
@@ -60,7 +63,9 @@ def families(splits: bool) -> tuple[Weights, ...]:
         for chunked, whole in chunkings
         for masked in (0, 60)
     )
-    return (*usual, *(Weights(300, 0, chunked, whole, wide=1000) for chunked, whole in chunkings))
+    halves = (Weights(300, 0, chunked, whole, wide=1000) for chunked, whole in chunkings)
+    integers = (Weights(300, 0, chunked, whole, floats=1000) for chunked, whole in chunkings if rounds)
+    return (*integers, *usual, *halves)
 
 
 class Greedy:
@@ -116,6 +121,8 @@ class Greedy:
             total += weights.repass
         if node.attrs[0] == "sum" and self._is_wide(step):
             total += weights.wide
+        if node.attrs[0] == "sum" and weights.floats and space.egraph.dtype[step].is_float:
+            total += weights.floats * axes.bit_count()
         if axes & self.splits:
             total += weights.chunked if "Chunk" in kinds else weights.whole
         return total
@@ -156,6 +163,39 @@ def _factors(space: Space, draft: Draft) -> set[int]:
     return found | {c for c in _operands(space, draft) - found if space.storage(c).is_half}
 
 
+def _rounded(space: Space, draft: Draft) -> set[int]:
+    """Floats that are rounded to bytes, what has no more axes than they, and results of whole sums."""
+    found = {c for c in draft.bodies if is_rounding(space, draft.node(c))}
+    if not found:
+        return found
+    free, reductions = space.egraph.free, _reductions(space, draft)
+    parts = {c for r in reductions for c in _parts(space, draft, r)}
+    beside = {c for c in reductions if any(not free[c] & ~free[r] for r in found)}
+    return found | beside | (reductions - parts)
+
+
+def _parts(space: Space, draft: Draft, number: int) -> Iterator[int]:
+    """The reductions that a reduction is made from, one for each point of some axis of its own."""
+    domain, step, *_ = _accumulator(draft, number).children
+    axes, todo, seen = space.domain_axes(domain), [step], set[int]()
+    while todo:
+        below = todo.pop()
+        if below in seen:
+            continue
+        seen.add(below)
+        node = draft.node(below)
+        if node.op == "Fin":
+            if space.egraph.free[below] & axes:
+                yield below
+        elif node.op in ("Un", "Bin", "Sel"):
+            todo.extend(node.children)
+
+
+def is_rounding(space: Space, node: ENode) -> bool:
+    """Whether a node rounds a float to a byte."""
+    return node.op == "Un" and node.attrs[0] == "cast.i8" and space.egraph.dtype[node.children[0]].is_float
+
+
 def _chunks(space: Space, draft: Draft) -> set[int]:
     def is_chunked(number: int) -> bool:
         return "Chunk" in space.domain_kinds(_accumulator(draft, number).children[0])
@@ -179,6 +219,7 @@ CUTS: Mapping[str, Cut] = {
     "factors": _factors,
     "none": _nothing,
     "chunks": _chunks,
+    "rounded": _rounded,
     "everything": _everything,
 }
 """Families of cuts by name.  A contraction reduced by a maximum of its own axis is left to an online loop."""
@@ -188,7 +229,8 @@ def seeds(planner: Planner, cuts: Sequence[str]) -> Iterator[Seed]:
     """Distinct starting genomes with the cuts of some families (names of `CUTS`), in order."""
     space, splits = planner.space, planner.settings.splits
     greedy, seen = Greedy(space, space.region.axes.mask([a for a, _ in splits])), set[tuple[object, ...]]()
-    for weights in families(bool(splits)):
+    rounds = any(is_rounding(space, n) for nodes in space.alternatives.values() for n in nodes)
+    for weights in families(bool(splits), rounds):
         choice = greedy.choose(weights)
         try:
             draft = planner.draft(Genome(choice, frozenset()))

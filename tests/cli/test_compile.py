@@ -116,7 +116,7 @@ def test_equal_seeds_give_equal_plans(lumi: Lumi, model: Path, tmp_path: Path) -
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-@pytest.mark.parametrize("option", ["--exact", "--fast-math"])
+@pytest.mark.parametrize("option", ["--exact", "--fast-math", "--int8"])
 def test_families_of_rules_can_be_chosen(lumi: Lumi, model: Path, option: str, tmp_path: Path) -> None:
     assert lumi("compile", model, "-o", tmp_path / "p", option, "--search", "none").status == 0
 
@@ -173,6 +173,7 @@ def test_a_mistake_is_named(
     "arguments",
     [
         ("--exact", "--fast-math"),
+        ("--exact", "--int8"),
         ("--packed", "--dequantised"),
         ("--search-time", "soon"),
         ("--search-trials", "-1"),

@@ -21,7 +21,7 @@ def test_every_rule_says_what_why_and_where() -> None:
         assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule.name), rule.name
         assert rule.doc.endswith(".") or re.search(r"[\w)]$", rule.doc), rule.name
         assert rule.soundness, rule.name
-        assert rule.family in ("analysis", "exact", "relaxed", "fast-math"), rule.name
+        assert rule.family in ("analysis", "exact", "relaxed", "fast-math", "int8"), rule.name
         assert rule.ruleset in rules.book().rulesets, rule.name
         assert rule.span.text == rule.text and rule.name in rule.text
         assert Path(rule.span.source.name).parent == data("rules")

@@ -249,6 +249,29 @@ OTHER: dict[str, Seed] = {
     ),
 }
 
+NIBBLE = Un("cast.f32", bin_("rem", BYTE, 16.0))
+ROW = read("t", "j")
+INT8 = ("exact", "int8")
+ROUNDED = LARGEST * 15 / 254
+"""What sums of x times a nibble may be off by, relative to the largest x."""
+
+INTEGERS: dict[str, Seed] = {
+    "integer-product": Seed(
+        total("j", mul(ROW, NIBBLE)), IJ, families=INT8, specials=FINITE, tolerance=ROUNDED
+    ),
+    "integer-product-commuted": Seed(
+        total("j", mul(NIBBLE, ROW)),
+        IJ,
+        ("integer-product",),
+        families=INT8,
+        specials=FINITE,
+        tolerance=ROUNDED,
+    ),
+    "sum-of-affine-quants": Seed(
+        total("i j", mul(X, sub(mul(T, NIBBLE), T))), IJ, families=INT8, specials=(0.0,)
+    ),
+}
+
 DEMAND: dict[str, Seed] = {
     "context-hoist": all_rules(total("j", mul(X, T))),
     "context-online": all_rules(total("j", weights(X))),
@@ -362,6 +385,7 @@ SEEDS: dict[str, Seed] = {
     **MASK,
     **EXACT,
     **OTHER,
+    **INTEGERS,
     **DEMAND,
     **SIGNS,
     **REFERENCES,

@@ -8,10 +8,12 @@ import pytest
 
 from lumi import dim
 from lumi.dtype import F32
+from lumi.errors import Source
 from lumi.field.access import Access
 from lumi.field.index import of_axis
 from lumi.field.term import Bin, Pos
 from lumi.llir.kernel import Carry, Dot, Kernel, Load, Loop, Map, Reduce, Statement, Store
+from lumi.llir.parse import parse
 from lumi.search.live import live_bytes
 from lumi.search.model import Machine, estimate
 
@@ -92,6 +94,19 @@ def test_narrow_product_runs_at_the_rate_of_elements() -> None:
     slow = replace(MACHINE, element_rate=1e9)
     vector, matrix = estimate(product(m=1, tile=1), {}, slow), estimate(product(m=64), {}, slow)
     assert vector.seconds > matrix.seconds / 8
+
+
+def test_bytes_run_at_their_own_rate() -> None:
+    text = """(kernel :buffers [(B0 [64] i8) (B1 [512 64] u8) (B2 [512] i32)]
+      :axes [(a 512) (c 64)] :grid [(a 4)] :resident [c]
+      (let [v1 (load (B0 [c])) v2 (cast.i32 v1) v3 (load (B1 [a c])) v4 (cast.i32 v3) v5 (bitand v4 15.0)
+            v6 (cast.i8 v5) v7 (cast.i32 v6) v8 (dot [c] v2 v7)]
+        (store (B2 [a]) v8)))"""
+    kernel, slow = parse(Source("bytes", text)), replace(MACHINE, element_rate=1e6)
+    usual, fast = (estimate(kernel, {}, replace(slow, byte_rate=rate)) for rate in (0.0, 8e6))
+    assert usual == estimate(kernel, {}, replace(slow, byte_rate=1e6))
+    assert usual.seconds == pytest.approx(8 * fast.seconds, rel=0.01)
+    assert fast.floor <= fast.seconds and fast.flops == usual.flops
 
 
 @pytest.mark.parametrize("dot_rate", [1e8, 1e9, 1e11])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from lumi.compiler import Stage, compile_model
-from lumi.dtype import BF16, F32
+from lumi.compiler import Options, Stage, compile_model
+from lumi.dtype import BF16, F32, I8
 from lumi.errors import Source
+from lumi.llir.bytedot import find
 from lumi.llir.kernel import Dot, accesses, walk
 from lumi.search.draft import InfeasibleError
 from lumi.search.model import estimate
@@ -29,13 +32,16 @@ def made(planner: Planner, *cuts: str) -> list[Seed]:
 
 
 def test_families_cover_every_style_once() -> None:
-    assert len(set(families(True))) == 10 and len(set(families(False))) == 5
+    counts = [len(set(families(splits, rounds))) for splits in (True, False) for rounds in (True, False)]
+    assert counts == [12, 10, 6, 5]
 
 
 def test_every_style_has_a_name_of_its_own() -> None:
     for splits in (False, True):
-        assert len({str(weights) for weights in families(splits)}) == len(families(splits))
-    assert str(families(True)[0]) == "(one pass, skipping, unsplit)"
+        found = families(splits, True)
+        assert len({str(weights) for weights in found}) == len(found)
+    assert str(families(True, False)[0]) == "(one pass, skipping, unsplit)"
+    assert str(families(False, True)[0]) == "(one pass, skipping, integers)"
 
 
 def test_seeds_are_distinct() -> None:
@@ -95,3 +101,27 @@ def test_factors_that_are_halves_are_stored_as_such() -> None:
         stored[seed.weights.wide] = {a.dtype for a, writes in accesses(dot) if not writes}
     assert stored[1000] == {BF16}
     assert F32 in stored[0]
+
+
+QUANTISED_PRODUCT = """
+(defmodel product [(x f32 [256]) (w i8 [512 8 32])]
+  "Weights in bytes, summed in blocks."
+  (einsum (reshape x [8 32]) [b c] (cast w f32) [r b c] -> [r]))
+"""
+
+
+def test_rounded_activations_are_stored_before_sums_of_integers() -> None:
+    """Only the kernel of the integer sums reads the weights, and it finds the activations as bytes."""
+    source = Source("product", QUANTISED_PRODUCT)
+    work = compile_model(source, Options(families=("exact", "int8")), until=Stage.EGRAPH)
+    ((key, (_, region)),) = work.distinct().items()
+    planner = Planner(
+        Space(region, work.egraphs[key]), Settings(), lambda k: (estimate(k, {}, MACHINE).seconds, DEFAULT)
+    )
+    seed = next(s for s in seeds(planner, ["rounded"]) if s.weights.floats)
+    plan = planner.assemble(planner.draft(seed.genome))
+    kernels = [p.kernel for p in plan.pieces]
+    (product,) = [k for k in kernels if find(k).sums]
+    assert {a.dtype for a, writes in accesses(product) if not writes} <= {I8, F32}
+    readers = [k for k in kernels if any(math.prod(a.shape) == 512 * 256 for a, _ in accesses(k))]
+    assert readers == [product]

@@ -26,12 +26,14 @@ def machine(units: int, template: str) -> Machine:
     """
     dots = {"blas": 70e9, "matmul": 50e9}.get(template, 20e9)
     elements = {"c": 15e9}.get(template, 20e9)
+    as_bytes = 80e9 if template == "dot8" else elements
     return Machine(
         units=units,
         bandwidth=BANDWIDTH * units,
         cache_bandwidth=60e9 * units,
         dot_rate=dots * units,
         element_rate=elements * units,
+        byte_rate=as_bytes * units,
         launch=2e-6,
         tile_memory=1 << 26,
         cache=32 << 20,

@@ -71,6 +71,8 @@ def source(functions: Iterable[str]) -> str:
     parts = [_text("kernel.h")]
     if any("matrix_product(" in t for t in texts):
         parts.append(_text("product.h"))
+    if any("dot_" in t for t in texts):
+        parts.append(_text("dot8.h"))
     return "\n".join([*parts, *texts])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from lumi.backends.clike.roots import operand_type
@@ -13,6 +14,7 @@ from lumi.backends.cpu.scope import Form, Value, Writer
 from lumi.dtype import BOOL, DTYPES, I32, DType
 from lumi.field.access import Access
 from lumi.llir import spell
+from lumi.llir.bytedot import is_byte_dot
 from lumi.llir.kernel import Load, Map, Operand, Position, Symbol
 from lumi.llir.program import Fold, Slot, axes_of, dtype_of
 
@@ -22,6 +24,9 @@ it is used, so that both and the results fit into sixteen registers."""
 
 LINE = 64
 """Bytes that the processor fetches at once."""
+
+EXACT = 1024
+"""Products of bytes whose sum f32 holds exactly, and one more."""
 
 FoldWriter = Callable[[Writer, Fold], Value]
 
@@ -124,7 +129,7 @@ class Expressions:
                 text = self._element(definition, data, copy, 0)
             elif step == 1:
                 pointer = self.pointer(access, data, copy)
-                self._fetch_ahead(definition, pointer)
+                self.fetch_ahead(definition, pointer, lane)
                 text = ctype.conversion(
                     ctype.load(pointer, access.dtype, True), access.dtype, definition.dtype, True
                 )
@@ -150,12 +155,12 @@ class Expressions:
         text = f"row_{access.dtype.name}({self.w.buffers[access.buffer]} + {begin}, {place}, {size})"
         return ctype.conversion(text, access.dtype, definition.dtype, True)
 
-    def _fetch_ahead(self, definition: Load, pointer: str) -> None:
+    def fetch_ahead(self, definition: Load, pointer: str, lane: str | None) -> None:
         """Ask for what a load of neighbours will need later, once a cache line, if it is read only once.
 
         Loops that are written out may read it again: they have it in registers.
         """
-        w, lane, size = self.w, self.w.lane(), definition.access.dtype.size
+        w, size = self.w, definition.access.dtype.size
         again = [a for scope in w.scopes for a in scope.opened if a not in definition.axes]
         if not w.blocking.ahead or lane is None or not all(self._is_written_out(a) for a in again):
             return
@@ -243,7 +248,7 @@ class Expressions:
         op, args = definition.op, definition.args
         operand = operand_type(self.w.program, definition)
         if op.startswith(("cast.", "bits.")):
-            return self._cast(op, self.value(args[0], operand))
+            return self._cast(op, self.value(args[0], operand, partial=self._casts_addends(definition)))
         types = [BOOL, operand, operand] if op == "sel" else [operand] * len(args)
         values = [self.value(a, t, partial=True) for a, t in zip(args, types, strict=True)]
         if any(v.form is Form.PARTIAL for v in values):
@@ -260,8 +265,16 @@ class Expressions:
         partial = [v.form is Form.PARTIAL for v in values]
         return (op == "mul" and sum(partial) == 1) or (op in ("add", "sub") and all(partial))
 
+    def _casts_addends(self, definition: Map) -> bool:
+        """Whether a cast of the addends of a sum leaves their sum what it is: f32 holds them all exactly."""
+        made = self.w.program.definitions.get(str(definition.args[0]))
+        if definition.op != "cast.f32" or not isinstance(made, Fold):
+            return False
+        points = math.prod(self.w.ranges[a].length or EXACT for a in made.over)
+        return points < EXACT and is_byte_dot(made, self.w.program.definitions)
+
     def _cast(self, op: str, value: Value) -> Value:
-        target, vector = DTYPES[op[5:]], value.form is Form.LANES
+        target, vector = DTYPES[op[5:]], value.form is not Form.SCALAR
         change = ctype.conversion if op.startswith("cast.") else operators.bitcast
         return self._each(value, target, value.form, lambda text: change(text, value.dtype, target, vector))
 

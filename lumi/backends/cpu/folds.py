@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from lumi.backends.clike.loops import loop_range, tiles
 from lumi.backends.clike.roots import folds_together
 from lumi.backends.clike.scope import Copy, Scope
-from lumi.backends.cpu import ctype, operators
+from lumi.backends.cpu import ctype, dot8, operators
 from lumi.backends.cpu.ctype import register
 from lumi.backends.cpu.expression import Expressions
 from lumi.backends.cpu.lanes import LaneCosts
@@ -54,6 +54,9 @@ class FoldLoops:
 
     def write(self, w: Writer, first: Fold) -> Value:
         """The value of a fold, computed in the scope at hand with every other fold of its loop."""
+        lanes = dot8.plan(w, first, self.write) if w.blocking.bytes else None
+        if lanes is not None:
+            return dot8.write(w, first, lanes)
         group = folds_together(w, first)
         made = [Accumulators(f, w.here, w.unrolled(f.axes)) for f in group]
         own = self._own_lane(w, group)

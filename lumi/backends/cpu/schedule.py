@@ -7,6 +7,7 @@ All templates but `blas` share one code generator; they differ in how many copie
   share the other factor, turns are `unroll`ed to have more sums under way, and what is read once is
   fetched `ahead` bytes early.
 - `matmul`: both factors are read again and again: blocks of `rows` × `columns` results in registers.
+- `dot8`: sums of products of bytes, in vectors of bytes.
 - `blas`: a plain f32 matrix product, where the machine has a BLAS.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lumi.backends.cpu import library, product
+from lumi.llir import bytedot
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Position, Reduce, Schedule, Step, walk
 from lumi.llir.program import axes_of
 
@@ -34,6 +36,12 @@ MATMUL = (
     Schedule("matmul", (("columns", 3), ("rows", 4))),
     Schedule("matmul", (("columns", 2), ("rows", 6))),
     Schedule("matmul", (("columns", 4), ("rows", 2))),
+)
+
+DOT8 = (
+    Schedule("dot8", (("ahead", 8192), ("bytes", 1))),
+    Schedule("dot8", (("bytes", 1), ("rows", 2))),
+    Schedule("dot8", (("bytes", 1), ("columns", 2), ("rows", 4))),
 )
 
 BLAS = Schedule("blas")
@@ -58,6 +66,8 @@ def _special(kernel: Kernel) -> Iterator[Schedule]:
         yield from MATMUL
     if sums:
         yield from STREAM
+    if bytedot.find(kernel).sums:
+        yield from DOT8
     if True in outer and library.find_blas() is not None and product.find(kernel) is not None:
         yield BLAS
 

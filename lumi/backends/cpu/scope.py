@@ -63,13 +63,15 @@ class Opened:
 class Blocking:
     """How many copies of the code a nest of reductions runs at once, along two axes and the lanes.
 
-    What is read once is fetched `ahead` bytes before it is used; 0 leaves that to the processor.
+    What is read once is fetched `ahead` bytes before it is used; 0 leaves that to the processor.  With
+    `bytes` sums of products of bytes are computed from vectors of bytes.
     """
 
     rows: int = 1
     columns: int = 1
     unroll: int = 1
     ahead: int = 0
+    bytes: int = 0
 
 
 @dataclass(slots=True)

@@ -61,3 +61,34 @@ def examine(kind: str, tokens: int, folder: Path, plans: Callable[[Plan], Iterat
     for candidate in plans(plan):
         found = Session(candidate, file)(x=x)["out"]
         assert (np.abs(found - x @ w.T) <= 1e-6 * scale).all()
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_products_in_bytes_stay_within_their_bound(kind: str, tmp_path: Path) -> None:
+    rows, count = 1024, 4
+    raw = random_blocks(BLOCKS[kind], rows, count)
+    cols = count * BLOCKS[kind].elements
+    file = write_gguf(tmp_path / "w.gguf", {"output.weight": (kind, raw)})
+    text = (
+        f"(defmodel product [(x f32 [1 {cols}])]"
+        f' (matmul x (transpose (param "lm_head.weight" [{rows} {cols}]))))'
+    )
+    chosen = Options(
+        weights=file, packed=True, families=("exact", "int8"), settings=Settings(evaluations=300)
+    )
+    plan = compile_plan(Source("product.lumi", text), chosen)
+    assert "dot8" in {k.schedule.template for k in plan.kernels}
+    x = np.random.default_rng(2).standard_normal((1, cols)).astype(np.float32)
+    w = gguf.quants.dequantize(raw, gguf.GGMLQuantizationType[kind.upper()]).astype(np.float64)
+    found, want = Session(plan, file)(x=x)["out"], x @ w.T
+    error = np.abs(found - want)
+    assert error.max() > 1e-4 * np.abs(want).max()  # not computed from floats
+    assert (error <= np.abs(x).max() / 254 * np.abs(without_minimum(raw, kind)).sum(1)).all()
+
+
+def without_minimum(raw: np.ndarray, kind: str) -> np.ndarray:
+    """The weights as multiples of their scales, without what is subtracted from them."""
+    plain = raw.copy()
+    if kind in ("q4_k", "q5_k"):
+        plain.reshape(-1, BLOCKS[kind].bytes)[:, 2:4] = 0
+    return gguf.quants.dequantize(plain, gguf.GGMLQuantizationType[kind.upper()]).astype(np.float64)
