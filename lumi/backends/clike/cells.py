@@ -9,16 +9,16 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Generic
 
 from lumi.backends.clike.loops import tiles
-from lumi.backends.clike.scope import BaseWriter, O, V
+from lumi.backends.clike.scope import BaseWriter, Opening, V
 from lumi.dtype import DType
 from lumi.llir.kernel import Carry, Kernel
 from lumi.llir.program import Item, Nest, Program, TileLoop, Write, axes_of, dtype_of
 
 
-class Cells(ABC, Generic[O, V]):
+class Cells(ABC, Generic[Opening, V]):
     """Writes the items of a kernel's program."""
 
-    def __init__(self, program: Program, writer: BaseWriter[O, V]) -> None:
+    def __init__(self, program: Program, writer: BaseWriter[Opening, V]) -> None:
         self.kernel: Kernel = program.kernel
         self.program, self.writer = program, writer
 

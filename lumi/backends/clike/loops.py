@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from lumi.backends.clike.scope import BaseWriter, O, Range, V
+from lumi.backends.clike.scope import BaseWriter, Opening, Range, V
 from lumi.dim import Extent
 from lumi.llir import skip, spell
 from lumi.llir.kernel import Loop
@@ -19,14 +19,14 @@ def multiple_of(extent: Extent) -> int:
     return math.gcd(*(coefficient for _, coefficient in extent.terms))
 
 
-def whole(w: BaseWriter[O, V], axis: str) -> Range:
+def whole(w: BaseWriter[Opening, V], axis: str) -> Range:
     """All positions of an axis."""
     extent = w.program.kernel.axes[axis]
     length = extent if isinstance(extent, int) else None
     return Range("0", w.extent(extent), length, length, multiple_of(extent))
 
 
-def loop_range(w: BaseWriter[O, V], loop: Loop, axis: str) -> Range:
+def loop_range(w: BaseWriter[Opening, V], loop: Loop, axis: str) -> Range:
     """The positions that a loop runs over along one of its axes: all, or those of the current chunk."""
     span = whole(w, axis)
     if loop.chunk is None:
@@ -46,7 +46,7 @@ def loop_range(w: BaseWriter[O, V], loop: Loop, axis: str) -> Range:
     return Range(start, stop, multiple=max(multiple, 1))
 
 
-def tile_range(w: BaseWriter[O, V], axis: str, start: str, span: Range) -> Range:
+def tile_range(w: BaseWriter[Opening, V], axis: str, start: str, span: Range) -> Range:
     """The positions of the tile of an axis that begins at `start`."""
     tile = w.program.tiles.get(axis, 1)
     bound = tile if span.length is None else min(tile, max(span.length, 1))
@@ -57,7 +57,7 @@ def tile_range(w: BaseWriter[O, V], axis: str, start: str, span: Range) -> Range
 
 
 @contextmanager
-def tiles(w: BaseWriter[O, V], loop: Loop, level: bool) -> Iterator[None]:
+def tiles(w: BaseWriter[Opening, V], loop: Loop, level: bool) -> Iterator[None]:
     """Write the loops over the tiles of a loop, with its guards; inside, ranges are the current tile's.
 
     With `level` the innermost block counts as a tile loop around what it holds, and axes with tiles of
@@ -79,7 +79,7 @@ def tiles(w: BaseWriter[O, V], loop: Loop, level: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _tile_loop(w: BaseWriter[O, V], axis: str, span: Range, opens: bool, level: bool) -> Iterator[None]:
+def _tile_loop(w: BaseWriter[Opening, V], axis: str, span: Range, opens: bool, level: bool) -> Iterator[None]:
     tile = w.program.tiles.get(axis, 1)
     start = w.fresh(f"x_{spell.identifier(axis)}_")
     header = f"for ({w.integer} {start} = {span.start}; {start} < {span.stop}; {start} += {tile}) "
@@ -89,7 +89,7 @@ def _tile_loop(w: BaseWriter[O, V], axis: str, span: Range, opens: bool, level: 
         yield
 
 
-def _ends(w: BaseWriter[O, V], axis: str) -> tuple[str, str]:
+def _ends(w: BaseWriter[Opening, V], axis: str) -> tuple[str, str]:
     """The first and the last position of an axis in the current tile, as doubles."""
     opened = w.opened(axis)
     if opened is not None:

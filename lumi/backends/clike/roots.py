@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lumi.backends.clike.scope import BaseWriter, O, V
+from lumi.backends.clike.scope import BaseWriter, Opening, V
 from lumi.dtype import BOOL, F64, DType
 from lumi.llir.kernel import Map, Store
 from lumi.llir.program import Fold, Program, dtype_of
@@ -24,7 +24,7 @@ def operand_type(program: Program, definition: Map) -> DType:
     return definition.dtype if definition.dtype != BOOL else F64
 
 
-def folds_together(w: BaseWriter[O, V], first: Fold) -> list[Fold]:
+def folds_together(w: BaseWriter[Opening, V], first: Fold) -> list[Fold]:
     """The folds of a loop that are computed along with one of them, in the scope at hand."""
     if first.loop is None:
         return [first]

@@ -33,7 +33,7 @@ class Open(Protocol):
         ...
 
 
-O = TypeVar("O", bound=Open)  # noqa: E741
+Opening = TypeVar("Opening", bound=Open)
 V = TypeVar("V")
 
 
@@ -76,7 +76,7 @@ class Held:
 
 
 @dataclass(slots=True)
-class Scope(Generic[O, V]):
+class Scope(Generic[Opening, V]):
     """One block of code: the axes it opens, its lines so far, the values computed in it.
 
     `level` is the number of tile loops around it, `team` the number of threads that compute each value
@@ -85,13 +85,13 @@ class Scope(Generic[O, V]):
 
     level: int
     team: int = 1
-    opened: dict[str, O] = field(default_factory=dict)
+    opened: dict[str, Opening] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     values: dict[str, V] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class BaseWriter(ABC, Generic[O, V]):
+class BaseWriter(ABC, Generic[Opening, V]):
     """The state of writing one kernel: scopes, current ranges, arrays, and fresh names.
 
     `arrays` are the values that lie in memory of the cell.  `integer` is the type of positions.
@@ -101,7 +101,7 @@ class BaseWriter(ABC, Generic[O, V]):
 
     program: Program
     buffers: Mapping[str, str]
-    scopes: list[Scope[O, V]] = field(default_factory=list)
+    scopes: list[Scope[Opening, V]] = field(default_factory=list)
     ranges: dict[str, Range] = field(default_factory=dict)
     arrays: dict[str, Held] = field(default_factory=dict)
     count: int = 0
@@ -111,19 +111,19 @@ class BaseWriter(ABC, Generic[O, V]):
         """Code for the number of positions of an axis."""
 
     @abstractmethod
-    def at(self, variable: str) -> O:
+    def at(self, variable: str) -> Opening:
         """An axis open at the one position in a variable."""
 
     @abstractmethod
-    def position(self, opened: O) -> str:
+    def position(self, opened: Opening) -> str:
         """The variable of the first position at which an axis is open."""
 
     @abstractmethod
-    def ends(self, opened: O) -> tuple[str, str]:
+    def ends(self, opened: Opening) -> tuple[str, str]:
         """The first and the last position at which an axis is open, as doubles."""
 
     @property
-    def here(self) -> Scope[O, V]:
+    def here(self) -> Scope[Opening, V]:
         """The innermost scope."""
         return self.scopes[-1]
 
@@ -142,7 +142,7 @@ class BaseWriter(ABC, Generic[O, V]):
         self.line(f"const {kind} {name} = {text};")
         return name
 
-    def opened(self, axis: str) -> O | None:
+    def opened(self, axis: str) -> Opening | None:
         """How an axis is open here, if it is."""
         for scope in reversed(self.scopes):
             if axis in scope.opened:
@@ -160,7 +160,7 @@ class BaseWriter(ABC, Generic[O, V]):
         return max(depth, CELL) if var in self.program.carried else depth
 
     @contextmanager
-    def outside(self, depth: int) -> Iterator[Scope[O, V]]:
+    def outside(self, depth: int) -> Iterator[Scope[Opening, V]]:
         """Write in the scope of that number instead."""
         inner = self.scopes
         self.scopes = inner[: depth + 1]
@@ -173,13 +173,13 @@ class BaseWriter(ABC, Generic[O, V]):
     def block(
         self,
         header: str,
-        opened: Mapping[str, O] | None = None,
+        opened: Mapping[str, Opening] | None = None,
         tile: bool = False,
         team: int | None = None,
-    ) -> Iterator[Scope[O, V]]:
+    ) -> Iterator[Scope[Opening, V]]:
         """Write `header { … }`; the lines go to the scope around it when the block ends."""
         own = self.here.team if team is None else team
-        scope: Scope[O, V] = Scope(self.here.level + tile, own, dict(opened or {}))
+        scope: Scope[Opening, V] = Scope(self.here.level + tile, own, dict(opened or {}))
         self.scopes = [*self.scopes, scope]
         yield scope
         self.scopes = self.scopes[:-1]
