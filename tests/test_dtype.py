@@ -4,7 +4,18 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from lumi.dtype import BF16, DTYPES, DType, from_numpy, round_to_bf16, widen_bf16
+from lumi.dtype import (
+    BF16,
+    DTYPES,
+    F8E4M3,
+    F8E5M2,
+    DType,
+    from_memory,
+    from_numpy,
+    round_to_bf16,
+    to_memory,
+    widen_bf16,
+)
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
@@ -22,6 +33,25 @@ def test_bf16_conversion_equals_ml_dtypes() -> None:
         want = bits.astype(ml_dtypes.bfloat16)
     got = round_to_bf16(bits).view(BF16.numpy)
     np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", [F8E4M3, F8E5M2], ids=str)
+def test_conversion_of_floats_of_a_byte_equals_ml_dtypes(dtype: DType) -> None:
+    codes = np.arange(2**8, dtype=np.uint8)
+    values = codes.view(dtype.numpy).astype(np.float32)
+    np.testing.assert_array_equal(from_memory(codes, dtype), values)
+    finite = np.sort(values[np.isfinite(values)])
+    middle = (finite[1:] + finite[:-1]) / 2
+    bits = np.random.default_rng(0).integers(0, 2**32, 100_000, dtype=np.uint32).view(np.float32)
+    edges = [np.nextafter(middle, np.float32(side)) for side in (-np.inf, np.inf)]
+    ends = np.float32([448, 463, 464, 465, 480, 57344, 61439, 61440, 65536, np.inf, 0.0, 2.0**-140])
+    numbers = np.concatenate([bits, values, middle, *edges, ends, -ends])
+    with np.errstate(invalid="ignore", over="ignore"):
+        want = numbers.astype(dtype.numpy).astype(np.float32)
+    got = from_memory(to_memory(numbers, dtype), dtype)
+    np.testing.assert_array_equal(got, want)
+    there = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got[there]), np.signbit(want[there]))
 
 
 def test_a_numpy_type_without_counterpart_is_named() -> None:

@@ -102,8 +102,10 @@ def _array(name: str, text: str) -> Any:
 
 
 def _write(folder: Path, results: Mapping[str, Array]) -> dict[str, str]:
-    """Write each output to a file of its own; bf16, which .npy files lack, is written as f32."""
+    """Write each output to a file of its own; floats that .npy files lack are written as f32."""
     import numpy as np
+
+    from lumi.dtype import from_numpy
 
     files = {name: folder / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.npy" for name in results}
     if len(set(files.values())) < len(files):
@@ -111,7 +113,7 @@ def _write(folder: Path, results: Mapping[str, Array]) -> dict[str, str]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, array in results.items():
-            np.save(files[name], array.astype(np.float32) if array.dtype.name == "bfloat16" else array)
+            np.save(files[name], array.astype(np.float32) if from_numpy(array.dtype).is_raw else array)
     except OSError as error:
         raise LumiError("file error", f"cannot write to {folder}: {error.strerror}") from None
     return {name: str(path) for name, path in files.items()}

@@ -15,7 +15,10 @@ from lumi.field.term import Bin, Const, Gat, In, Pos, Red, Sel, Term, Un, childr
 from lumi.field.traverse import postorder
 
 CODES: dict[str, int] = {
-    name: code for code, name in enumerate(("bool", "i8", "u8", "i32", "i64", "f16", "bf16", "f32", "f64"), 1)
+    name: code
+    for code, name in enumerate(
+        ("bool", "i8", "u8", "i32", "i64", "f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2"), 1
+    )
 }
 """The number of a dtype in the e-graph; 0 is a constant's, which takes the type of what it meets."""
 

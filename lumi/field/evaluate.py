@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lumi import dim
-from lumi.dtype import BF16, BOOL, DTYPES, I32, DType
+from lumi.dtype import BOOL, DTYPES, I32, DType
 from lumi.field.access import Access
 from lumi.field.index import Index
 from lumi.field.operators import BINARY, COMPARISONS, UNARY
@@ -35,8 +35,8 @@ def evaluate(region: Region, buffers: dict[str, Array], dims: Mapping[str, int],
 
     A buffer that is stored and missing is made: zeros of its access's shape, in f64 for floats when
     `wide`.  Given buffers may have any shape of the same size; floats of any width are taken as values,
-    and uint16 stands for raw bf16.  Raises `ValueError` when an access leaves its buffer unclamped or
-    when a produced buffer is read before its store.
+    and unsigned integers stand for the raw floats that numpy lacks.  Raises `ValueError` when an access
+    leaves its buffer unclamped or when a produced buffer is read before its store.
     """
     ranges = {a.name: range(dim.value(a.extent, dims)) for a in region.axes}
     frame = Frame(ranges, dims, region.accesses, buffers, wide, set(region.produced))
@@ -134,7 +134,8 @@ class Frame(Points):
             return
         buffer = self.buffers[access.buffer]
         view = buffer.reshape(self.shape(access))
-        view[place] = stored(full, BF16) if access.dtype is BF16 and buffer.dtype == np.uint16 else full
+        raw = access.dtype.is_raw and buffer.dtype == access.dtype.storage
+        view[place] = stored(full, access.dtype) if raw else full
         if not np.shares_memory(view, buffer):
             buffer[...] = view.reshape(buffer.shape)
 
@@ -269,7 +270,7 @@ class Frame(Points):
             raw = np.zeros(tuple(len(self.ranges[a]) for a in found), buffer.dtype)
         else:
             raw = np.asarray(buffer[place])
-        if raw.dtype == np.uint16:
+        if dtype.is_raw and raw.dtype == dtype.storage:
             return Field(loaded(raw, dtype, self.wide), found, dtype)
         return Field(raw.astype(held_type(dtype, self.wide), copy=False), found, dtype)
 

@@ -23,8 +23,9 @@ Exact meanings: integer add, mul wrap at their width.  `mod` is `a - b*floor(a/b
 `trunc-div`, `trunc-rem` round toward zero; integer division by zero gives 0 and remainder by zero gives a.
 `less-than` gives bool; bool add is or, bool mul is and.  `max` propagates NaN.  A reduction over nothing
 gives the identity.  `cast` float → int truncates toward zero and saturates, NaN gives 0; int → int wraps;
-anything → bool is `!= 0`.  f16 and bf16 arithmetic computes in f32 and rounds once per op; a half
-reduction accumulates in f32 and rounds at its end.
+anything → bool is `!= 0`.  Arithmetic on floats of fewer than four bytes (f16, bf16,
+f8e4m3, f8e5m2) computes in f32 and rounds once per op; their reductions accumulate in f32 and round at
+their end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The numpy meaning of every HLIR op: the oracle of all tests.
 
 Values are numpy arrays.  Integers and bool have their own type and wrap; f32 and f64 are computed as
-such; f16 and bf16 values are held in f32 and rounded after every op.  With `wide`, floats are computed
+such; values of narrow floats are held in f32 and rounded after every op.  With `wide`, floats are computed
 in f64 and only half types round, which gives the value to compare accuracy against.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from lumi import dim
 from lumi.dim import Extent
-from lumi.dtype import BF16, BOOL, F16, F32, DType, round_to_bf16, widen_bf16
+from lumi.dtype import BOOL, F32, DType, from_memory, to_memory
 from lumi.errors import LumiError
 from lumi.hlir.graph import Graph, Node
 from lumi.hlir.op import (
@@ -177,26 +177,24 @@ def held_type(dtype: DType, wide: bool) -> np.dtype[Any]:
     """The numpy type a value is computed in."""
     if dtype.is_float and wide:
         return np.dtype(np.float64)
-    return F32.storage if dtype.is_half else dtype.storage
+    return F32.storage if dtype.is_narrow else dtype.storage
 
 
 def rounded(x: Array, dtype: DType) -> Array:
-    """`x` rounded to a half type, still held wider; other types as they are."""
-    if dtype is F16:
-        return np.asarray(x).astype(np.float16).astype(x.dtype)
-    if dtype is BF16:
-        return widen_bf16(round_to_bf16(np.asarray(x))).astype(x.dtype)
-    return np.asarray(x)
+    """`x` rounded to a narrow type, still held wider; other types as they are."""
+    if not dtype.is_narrow:
+        return np.asarray(x)
+    return from_memory(to_memory(np.asarray(x), dtype), dtype).astype(x.dtype)
 
 
 def stored(x: Array, dtype: DType) -> Array:
     """A held value as it lies in memory."""
-    return round_to_bf16(x) if dtype is BF16 else x.astype(dtype.storage)
+    return to_memory(x, dtype)
 
 
 def loaded(raw: Array, dtype: DType, wide: bool) -> Array:
     """Memory as a held value."""
-    return (widen_bf16(raw) if dtype is BF16 else raw).astype(held_type(dtype, wide))
+    return from_memory(raw, dtype).astype(held_type(dtype, wide))
 
 
 # -- elementwise

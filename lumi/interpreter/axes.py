@@ -56,7 +56,7 @@ def einsum(interpreter: Interpreter, form: List, scope: Scope) -> Value:
     out = _result(result, operands)
     interpreter.builder.span = interpreter.place(form)
     dtype = operands[0].node.dtype
-    if dtype.is_half:
+    if dtype.is_narrow:
         operands = [Operand(interpreter.builder.cast(o.node, F32), o.axes, o.pattern) for o in operands]
     total = operands[0]
     for k, operand in enumerate(operands[1:], start=2):

@@ -156,8 +156,8 @@ def is_float(interpreter: Interpreter, x: Value) -> bool:
 
 @builtin("half?")
 def is_half(interpreter: Interpreter, x: Value) -> bool:
-    """Whether a dtype, or that of a tensor, is f16 or bf16; no number's is."""
-    return not isinstance(x, float) and _dtype_of(x).is_half
+    """Whether a dtype, or that of a tensor, is a float of fewer than four bytes; no number's is."""
+    return not isinstance(x, float) and _dtype_of(x).is_narrow
 
 
 def _dtype_of(x: Value) -> DType:

@@ -1,7 +1,8 @@
 """The exact meaning of every elementwise operator, in numpy.
 
-Values in registers have a *held* type: f16 and bf16 are held as f32 whose values fit the half, every
-other type as itself.  Half arithmetic therefore computes in f32 and rounds once, as HLIR asks.
+Values in registers have a *held* type: floats of fewer than four bytes are held as f32 whose
+values fit them, every other type as itself.  Their arithmetic therefore computes in f32 and rounds once,
+as HLIR asks.
 """
 
 from __future__ import annotations
@@ -12,24 +13,25 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lumi.dtype import BF16, BOOL, DTYPES, DType, round_to_bf16, widen_bf16
+from lumi import dtype as memory
+from lumi.dtype import BOOL, DTYPES, DType
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
 def held(dtype: DType) -> np.dtype[Any]:
     """The numpy type of a value of `dtype` in registers."""
-    return np.dtype(np.float32) if dtype.is_half else dtype.storage
+    return np.dtype(np.float32) if dtype.is_narrow else dtype.storage
 
 
 def from_memory(raw: Array, dtype: DType) -> Array:
     """Held values of raw memory."""
-    return widen_bf16(raw) if dtype == BF16 else raw.astype(held(dtype), copy=False)
+    return memory.from_memory(raw, dtype).astype(held(dtype), copy=False)
 
 
 def to_memory(values: Array, dtype: DType) -> Array:
     """Raw memory of held values."""
-    return round_to_bf16(values) if dtype == BF16 else values.astype(dtype.storage, copy=False)
+    return memory.to_memory(values, dtype)
 
 
 def number(value: float, dtype: DType) -> Array:
@@ -45,11 +47,9 @@ def number(value: float, dtype: DType) -> Array:
 
 def rounded(values: Array, dtype: DType) -> Array:
     """Held values rounded to what `dtype` can represent."""
-    if not dtype.is_half:
+    if not dtype.is_narrow:
         return values.astype(held(dtype), copy=False)
-    if dtype == BF16:
-        return widen_bf16(round_to_bf16(values)).reshape(values.shape)
-    return values.astype(np.float16).astype(np.float32)
+    return from_memory(to_memory(values, dtype), dtype).reshape(values.shape)
 
 
 def cast(values: Array, source: DType, target: DType) -> Array:

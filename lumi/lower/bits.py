@@ -1,7 +1,7 @@
 """Values read as other dtypes: their bits taken apart and put together by integer arithmetic.
 
-Values of four and eight bytes have integers of their size, to which `bits.<dtype>` turns them.  Halves
-have none: their bits are those of the f32 of the same value, with another exponent and a shorter
+Values of four and eight bytes have integers of their size, to which `bits.<dtype>` turns them.  Narrower
+floats have none: their bits are those of the f32 of the same value, with another exponent and a shorter
 fraction.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lumi.dtype import BF16, F16, F32, I32, I64, DType
+from lumi.dtype import BF16, F32, I32, I64, LAYOUTS, DType
 from lumi.field.term import Const, Term
 from lumi.lower.maker import Maker
 
@@ -19,11 +19,11 @@ from lumi.lower.maker import Maker
 class Bits:
     """Builds the terms of bitcasts.
 
-    The bits that a half was made of are kept, because a NaN's may not survive its f32.
+    The bits that a narrow float was made of are kept, because a NaN's may not survive its f32.
     """
 
     make: Maker
-    _halves: dict[int, Term] = field(default_factory=dict)
+    _known: dict[int, Term] = field(default_factory=dict)
 
     def bits(self, a: Term, dtype: DType) -> Term:
         """The bits of a value as a nonnegative i32, or as the i32 or i64 of the same bytes."""
@@ -33,8 +33,8 @@ class Bits:
                 return a if dtype is I64 else self.make.unary("bits.i64", a)
             case 4:
                 return a if dtype is I32 else self.make.unary("bits.i32", a)
-            case 2:
-                return self._halves.get(id(a)) or self._half_bits(a, dtype)
+            case _ if dtype.is_float:
+                return self._known.get(id(a)) or self._narrow_bits(a, dtype)
             case _:
                 whole = self.make.cast(a, I32)
                 return whole if dtype.kind != "int" else self._mask(whole, 0xFF)
@@ -46,10 +46,10 @@ class Bits:
                 return a if dtype is I64 else self.make.unary("bits.f64", a)
             case 4:
                 return a if dtype is I32 else self.make.unary("bits.f32", a)
-            case 2:
-                half = self._half(a, dtype)
-                self._halves[id(half)] = a
-                return half
+            case _ if dtype.is_float:
+                made = self._narrow(a, dtype)
+                self._known[id(made)] = a
+                return made
             case _:
                 return self.make.cast(a, dtype)
 
@@ -92,34 +92,44 @@ class Bits:
     def _mask(self, a: Term, mask: int) -> Term:
         return self.make.binary("bitand", a, self.make.number(mask))
 
-    def _half_bits(self, a: Term, dtype: DType) -> Term:
-        """The 16 bits of a half: those of its f32, whose exponent and fraction are longer."""
+    def _narrow_bits(self, a: Term, dtype: DType) -> Term:
+        """The bits of a narrow float: those of its f32, whose exponent and fraction are longer."""
         bits = self.make.unary("bits.i32", self.make.cast(a, F32))
         if dtype is BF16:
             return self._mask(self.make.binary("shr", bits, self.make.number(16)), 0xFFFF)
-        make, n = self.make, self.make.number
-        sign = self._mask(make.binary("shr", bits, n(16)), 0x8000)
+        make, n, layout = self.make, self.make.number, LAYOUTS[dtype.name]
+        length, lower = 23 - layout.fraction, 126 + layout.least
+        top = 8 * dtype.size - 1
+        sign = self._mask(make.binary("shr", bits, n(31 - top)), 1 << top)
         size = self._mask(bits, 0x7FFFFFFF)
-        normal = make.binary("sub", make.binary("shr", size, n(13)), n(112 << 10))
-        # below 2⁻¹⁴ the half is a multiple of 2⁻²⁴
-        small = make.cast(make.binary("mul", make.unary("abs", make.cast(a, F32)), n(2.0**24)), I32)
-        special = make.binary("add", self._mask(make.binary("shr", size, n(13)), 0x3FF), n(0x7C00))
-        finite = make.select(make.binary("lt", size, n(113 << 23)), small, normal)
+        shifted = make.binary("shr", size, n(length))
+        normal = make.binary("sub", shifted, n(lower << layout.fraction))
+        # below its least normal value it is a multiple of a power of two
+        scale = n(2.0 ** (layout.fraction - layout.least))
+        small = make.cast(make.binary("mul", make.unary("abs", make.cast(a, F32)), scale), I32)
+        special: Term = n(layout.nan)
+        if layout.above != layout.nan:
+            special = make.binary("add", self._mask(shifted, (1 << layout.fraction) - 1), n(layout.above))
+        finite = make.select(make.binary("lt", size, n((lower + 1) << 23)), small, normal)
         chosen = make.select(make.binary("lt", size, n(255 << 23)), finite, special)
         return make.binary("add", sign, chosen)
 
-    def _half(self, bits: Term, dtype: DType) -> Term:
-        """The half with these 16 bits, through the f32 of the same value."""
+    def _narrow(self, bits: Term, dtype: DType) -> Term:
+        """The narrow float with these bits, through the f32 of the same value."""
         make, n = self.make, self.make.number
         if dtype is BF16:
             return make.cast(make.unary("bits.f32", make.binary("mul", bits, n(1 << 16))), BF16)
-        low = self._mask(bits, 0x7FFF)
-        sign = make.binary("mul", self._mask(bits, 0x8000), n(1 << 16))
-        shifted = make.binary("mul", low, n(1 << 13))
-        normal = make.unary("bits.f32", make.binary("add", shifted, n(112 << 23)))
-        special = make.unary("bits.f32", make.binary("add", shifted, n(224 << 23)))
-        small = make.binary("mul", make.cast(low, F32), n(2.0**-24))
-        finite = make.select(make.binary("lt", low, n(0x400)), small, normal)
-        size = make.select(make.binary("lt", low, n(0x7C00)), finite, special)
+        layout, top = LAYOUTS[dtype.name], 8 * dtype.size - 1
+        length, lower = 23 - layout.fraction, 126 + layout.least
+        low = self._mask(bits, (1 << top) - 1)
+        sign = make.binary("mul", self._mask(bits, 1 << top), n(1 << (31 - top)))
+        shifted = make.binary("mul", low, n(1 << length))
+        normal = make.unary("bits.f32", make.binary("add", shifted, n(lower << 23)))
+        # the longest exponent becomes the longest of a f32
+        last = layout.above >> layout.fraction
+        special = make.unary("bits.f32", make.binary("add", shifted, n((255 - last) << 23)))
+        small = make.binary("mul", make.cast(low, F32), n(2.0 ** (layout.least - layout.fraction)))
+        finite = make.select(make.binary("lt", low, n(1 << layout.fraction)), small, normal)
+        size = make.select(make.binary("lt", low, n(layout.above)), finite, special)
         whole = make.binary("add", make.unary("bits.i32", size), sign)
-        return make.cast(make.unary("bits.f32", whole), F16)
+        return make.cast(make.unary("bits.f32", whole), dtype)

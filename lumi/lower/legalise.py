@@ -1,7 +1,7 @@
 """Elementwise operators as terms, exactly as HLIR defines them for every dtype.
 
-Arithmetic on f16 and bf16 widens to f32, computes, and rounds once.  Arithmetic on i8 and u8 computes in
-i32 and wraps by a cast.  On bool, add is or, mul is and.
+Arithmetic on floats of fewer than four bytes widens to f32, computes, and rounds once.  Arithmetic on i8
+and u8 computes in i32 and wraps by a cast.  On bool, add is or, mul is and.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from lumi.dtype import BOOL, F32, I32, DType
 from lumi.field.term import Const, Term
 from lumi.hlir.op import BinaryKind, Monoid, UnaryKind
-from lumi.lower.maker import EXACT, Maker, as_half
+from lumi.lower.maker import EXACT, Maker, as_narrow
 
 OPERATORS = {
     BinaryKind.ADD: "add",
@@ -28,7 +28,7 @@ OPERATORS = {
 
 def working(dtype: DType) -> DType:
     """The type that arithmetic on a dtype is computed in."""
-    if dtype.is_half:
+    if dtype.is_narrow:
         return F32
     return I32 if dtype.kind in ("int", "uint") and dtype.size == 1 else dtype
 
@@ -91,7 +91,7 @@ class Legaliser:
     def cast(self, a: Term, source: DType, target: DType) -> Term:
         """A value of `source` as the nearest one of `target`.
 
-        Between a half and anything but f32 the value passes through f32.
+        Between a narrow float and anything but f32 the value passes through f32.
         """
         if source is target:
             return a
@@ -99,9 +99,9 @@ class Legaliser:
             if _holds(target, a.value):
                 return a
             a = self.make.typed(a, source)
-        if source.is_half and target is not F32:
+        if source.is_narrow and target is not F32:
             a = self.make.cast(a, F32)
-        if target.is_half and source is not F32 and not source.is_half:
+        if target.is_narrow and source is not F32 and not source.is_narrow:
             a = self.make.cast(a, F32)
         return self.make.cast(a, target)
 
@@ -142,8 +142,8 @@ class Legaliser:
 
 def _holds(dtype: DType, value: float) -> bool:
     """Whether a constant is the same number in a dtype, so that casting it there changes nothing."""
-    if dtype.is_half:
-        return as_half(value, dtype) == value
+    if dtype.is_narrow:
+        return as_narrow(value, dtype) == value
     if dtype.is_float:
         return float(np.float32(value)) == value
     low, high = dtype.bounds

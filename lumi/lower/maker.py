@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lumi.dim import Extent, Monomial, Quotient
-from lumi.dtype import I32, I64, DType, round_to_bf16, widen_bf16
+from lumi.dtype import I32, I64, DType, from_memory, to_memory
 from lumi.field.term import Bin, Const, Gat, In, Pos, Red, Sel, Term, Un
 
 EXACT = 2**53
@@ -50,9 +50,9 @@ class Maker:
         return self._numbers.setdefault(repr(float(value)), Const(float(value)))
 
     def const(self, value: float | int | bool, dtype: DType) -> Term:
-        """A constant of a dtype: halves are rounded; integers no f64 holds are put together from two."""
-        if dtype.is_half:
-            return self.number(as_half(float(value), dtype))
+        """A constant of a dtype: narrow floats are rounded; integers no f64 holds are made of two."""
+        if dtype.is_narrow:
+            return self.number(as_narrow(float(value), dtype))
         if dtype is I64 and abs(value) > EXACT:
             high, low = divmod(int(value), 2**32)
             upper = self.binary("mul", self.cast(self.number(high), I64), self.number(2**32))
@@ -176,10 +176,7 @@ def _conjuncts(condition: Term) -> list[Term]:
             return [condition]
 
 
-def as_half(value: float, dtype: DType) -> float:
-    """A number as a half type holds it."""
-    single = np.asarray(value, np.float32)
-    if dtype.name == "bf16":
-        return float(widen_bf16(round_to_bf16(single)))
+def as_narrow(value: float, dtype: DType) -> float:
+    """A number as a narrow float holds it."""
     with np.errstate(over="ignore"):  # beyond its range is infinity
-        return float(single.astype(np.float16))
+        return float(from_memory(to_memory(np.asarray(value, np.float32), dtype), dtype))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lumi.dtype import BF16, BOOL, from_numpy
+from lumi.dtype import BOOL, from_numpy
 from lumi.hlir.graph import Node
 from lumi.interpreter.value import Builtin, Function, Outputs, Value, kind_of, written
 
@@ -44,10 +44,10 @@ def show(value: Value, arrays: Mapping[int, Array]) -> str:
 
 
 def show_array(array: Array) -> str:
-    """The elements, then dtype and shape as a comment; numpy writes bf16 as if it were integers, f32 not."""
+    """The elements, then dtype and shape as a comment; numpy writes floats it lacks as integers."""
     dtype = from_numpy(array.dtype)
     type_ = f"; {dtype} [{' '.join(map(str, array.shape))}]"
-    shown = array.astype(np.float32) if dtype == BF16 else array
+    shown = array.astype(np.float32) if dtype.is_raw else array
     if shown.ndim == 0 and dtype != BOOL:
         text = str(shown[()])
     else:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lumi import dim
-from lumi.dtype import BF16, DType, from_numpy
+from lumi.dtype import DType, from_numpy
 from lumi.errors import LumiError
 from lumi.plan.plan import Signature
 from lumi.runtime import dlpack
@@ -20,15 +20,16 @@ from lumi.runtime.device_array import DeviceArray, to_numpy
 def accept(signature: Signature, value: Any, what: str) -> Array:
     """A C-contiguous array in the storage type of a signature, of its rank.
 
-    numpy arrays and DLPack tensors must have the signature's dtype (bf16 may also come as raw uint16);
+    numpy arrays and DLPack tensors must have the signature's dtype (floats that numpy lacks may also
+    come raw, bf16 as uint16);
     numbers and lists take it.  Raises `LumiError` ("input error") that calls the value `what` NAME.
     """
     try:
         given = _given(signature.dtype, value)
     except (ValueError, TypeError, OverflowError, BufferError, RuntimeError, FloatingPointError) as error:
         raise _refusal(signature, what, f": {error}") from None
-    raw_half = signature.dtype == BF16 and given.dtype == np.uint16
-    if not (raw_half or _name(given) == signature.dtype.name) or given.ndim != len(signature.shape):
+    raw = signature.dtype.is_raw and given.dtype == signature.dtype.storage
+    if not (raw or _name(given) == signature.dtype.name) or given.ndim != len(signature.shape):
         raise _refusal(signature, what, f" is {_name(given)} [{' '.join(map(str, given.shape))}]")
     return np.require(given, requirements="C").view(signature.dtype.storage)
 

@@ -18,7 +18,7 @@ from lumi.plan.plan import Plan
 from lumi.runtime.noise import Noise
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-"""A host array; bf16 elements are held as uint16."""
+"""A host array; floats that numpy lacks are held as unsigned integers."""
 
 _BACKENDS = {"cpu": "lumi.backends.cpu.device", "cuda": "lumi.backends.cuda.device"}
 """The module of each target; it has `open_device() -> Device`.  A plan chooses among these names only."""

@@ -51,7 +51,8 @@ class DeviceArray:
 
 
 def to_numpy(raw: Array, dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Bytes as an array of the type users see.  Raises `LumiError` where bf16 arrays need a package."""
+    """Bytes as an array of the type users see.  Raises `LumiError` where a type that
+    numpy lacks needs a package."""
     try:
         return raw.view(dtype.numpy).reshape(shape)
     except ImportError:

@@ -19,7 +19,8 @@ CPU, CUDA = 1, 2
 """DLPack's numbers for kinds of devices."""
 
 _CODES = {"int": 0, "uint": 1, "float": 2, "bool": 6}
-_BFLOAT = 4
+_RAW = {"bf16": 4, "f8e4m3": 10, "f8e5m2": 12}
+"""The codes of the floats that numpy lacks, of dlpack.h 1.1."""
 _NAME, _USED = b"dltensor", b"used_dltensor"
 
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -110,7 +111,7 @@ def _dtype(tensor: _Tensor) -> DType:
 
 
 def _code(dtype: DType) -> int:
-    return _BFLOAT if dtype.name == "bf16" else _CODES[dtype.kind]
+    return _RAW.get(dtype.name, _CODES[dtype.kind])
 
 
 def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lumi.dtype import BF16, DType, round_to_bf16
+from lumi.dtype import DType, to_memory
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-"""A host array; bf16 elements are held as uint16."""
+"""A host array; floats that numpy lacks are held as unsigned integers."""
 
 STRIDE = 0x9E3779B97F4A7C15
 FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -62,7 +62,7 @@ class Noise:
             ) + self.low
         parts = bits.view(np.uint16).reshape(count, 4).astype(np.int32)
         values = (parts.sum(1, dtype=np.int32) - CENTRE).astype(np.float32) * self.factor
-        return round_to_bf16(values) if self.dtype == BF16 else values
+        return to_memory(values, self.dtype)
 
 
 def _mixed(seed: int, start: int, count: int) -> Array:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from lumi.blocks import BLOCKS, BlockFormat
-from lumi.dtype import BF16, BOOL, DType, from_numpy, round_to_bf16, widen_bf16
+from lumi.dtype import BF16, BOOL, DType, from_memory, from_numpy, to_memory
 from lumi.errors import LumiError
 from lumi.plan.plan import Binding, Plan
 from lumi.runtime.device import Array
@@ -129,15 +129,16 @@ def fill(binding: Binding, source: Source | None) -> Array:
 
 def _converted(key: str, array: np.ndarray[Any, Any], dtype: DType) -> Array:
     try:
-        given = BF16 if array.dtype == np.uint16 else from_numpy(array.dtype)
+        raw = dtype if dtype.is_raw and array.dtype == dtype.storage else None
+        given = raw or (BF16 if array.dtype == np.uint16 else from_numpy(array.dtype))
     except KeyError:
         raise _weights_error(f"{key} has the type {array.dtype}, which Lumi does not know") from None
     if given == dtype:
         return np.require(array, requirements="C").view(dtype.storage)
     if not (given.is_float and dtype.is_float):
         raise _weights_error(f"{key} is {given}, the model wants {dtype}")
-    wide = widen_bf16(array.view(np.uint16)).reshape(array.shape) if given == BF16 else array
-    return round_to_bf16(wide).reshape(array.shape) if dtype == BF16 else np.require(wide, dtype.storage, "C")
+    wide = from_memory(np.require(array, requirements="C").view(given.storage), given)
+    return np.require(to_memory(wide, dtype), requirements="C").reshape(array.shape)
 
 
 def _weights_error(message: str, hint: str = "") -> LumiError:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lumi.dtype import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
+from lumi.dtype import BF16, BOOL, F8E4M3, F8E5M2, F16, F32, F64, I8, I32, I64, U8
 from lumi.errors import LumiError
 from lumi.runtime.mapped import map_file
 from lumi.runtime.tensor import Array, Tensor
@@ -24,11 +24,12 @@ from lumi.runtime.tensor import Array, Tensor
 _LENGTH = 8
 _DTYPES = {
     **{"F64": F64, "F32": F32, "F16": F16, "BF16": BF16},
+    **{"F8_E4M3": F8E4M3, "F8_E5M2": F8E5M2},
     **{"I64": I64, "I32": I32, "I8": I8, "U8": U8, "BOOL": BOOL},
 }
 _SIZES = {
     **{"U64": 8, "U32": 4, "U16": 2, "I16": 2, "C64": 8},
-    **{"F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1},
+    "F8_E8M0": 1,
 }
 """Bytes of an element of the format's types that Lumi cannot read."""
 

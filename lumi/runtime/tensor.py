@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lumi.blocks import BlockFormat
-from lumi.dtype import BF16, DType, round_to_bf16, widen_bf16
+from lumi.dtype import DType, from_memory, to_memory
 from lumi.runtime.dequantize import dequantize, split_plane
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-"""A host array; bf16 elements are held as uint16."""
+"""A host array; floats that numpy lacks are held as unsigned integers."""
 
 Stored: TypeAlias = "DType | BlockFormat | str"
 """How a tensor is held: plain elements, quantised blocks along the last dimension, or the format's own
@@ -65,8 +65,8 @@ class Tensor:
             values = self._rows(self.data.view(self.stored.storage).reshape(self.shape))
             if self.stored == dtype:
                 return np.require(values, requirements=["C", "A"])
-            values = widen_bf16(values) if self.stored is BF16 else values
-        return round_to_bf16(values) if dtype is BF16 else np.ascontiguousarray(values, dtype.storage)
+            values = from_memory(values, self.stored)
+        return np.ascontiguousarray(to_memory(values, dtype))
 
     def plane(self, name: str) -> Array:
         """The plane [*rows, blocks, *field] of packed weights, C-contiguous."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from lumi import dim
-from lumi.dtype import BF16, BOOL, DTYPES, F16, F64, DType, round_to_bf16, widen_bf16
+from lumi.dtype import BF16, BOOL, DTYPES, F8E4M3, F8E5M2, F16, F64, DType, from_memory, to_memory
 from lumi.field.access import Access
 from lumi.field.region import Region
 from lumi.field.term import Red, Sel, Term, Un, children
@@ -75,7 +75,7 @@ def _block(dtype: DType, count: int, limit: int | None, generator: np.random.Gen
         return generator.integers(0, 2, count).astype(dtype.storage)
     if dtype.is_float:
         values = generator.standard_normal(count)
-        return round_to_bf16(values) if dtype == BF16 else values.astype(dtype.storage)
+        return to_memory(values, dtype)
     low, high = dtype.bounds if dtype.size == 1 else (-9, 9)
     if limit is not None and dtype.size > 1:
         low, high = 0, max(limit - 1, 0)
@@ -118,10 +118,12 @@ def drift(narrow: Array, want: Array, dtype: DType) -> float:
 
 
 def _spacing(dtype: DType) -> float:
-    """The relative rounding error of a float type; arithmetic is never coarser than f32 but for halves."""
+    """The relative rounding error of a float type; none but narrow ones are coarser than f32."""
     if not dtype.is_float:
         return 0.0
-    return {BF16: 2.0**-9, F16: 2.0**-12, F64: 2.0**-53}.get(dtype, 2.0**-24)
+    return {F8E4M3: 2.0**-5, F8E5M2: 2.0**-4, BF16: 2.0**-9, F16: 2.0**-12, F64: 2.0**-53}.get(
+        dtype, 2.0**-24
+    )
 
 
 def _terms(region: Region) -> Iterator[Term]:
@@ -154,7 +156,7 @@ def wide(raw: Array, dtype: DType) -> Array:
     """A copy that the reference may write: floats in f64."""
     if not dtype.is_float:
         return raw.copy()
-    return (widen_bf16(raw) if dtype == BF16 else raw).astype(np.float64)
+    return from_memory(raw, dtype).astype(np.float64)
 
 
 def mismatch(raw: Array, want: Array, dtype: DType, limit: float, rounded: bool) -> str:

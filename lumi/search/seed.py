@@ -130,7 +130,7 @@ class Greedy:
     def _is_wide(self, body: int) -> bool:
         """Whether a body multiplies, and in no form two halves."""
         products = [n for n in self.space.alternatives[body] if n.op == "Bin" and n.attrs[0] == "mul"]
-        halves = any(all(self.space.is_half(c) for c in n.children) for n in products)
+        halves = any(all(self.space.is_narrow(c) for c in n.children) for n in products)
         return bool(products) and not halves
 
 
@@ -160,7 +160,7 @@ def _operands(space: Space, draft: Draft) -> set[int]:
 def _factors(space: Space, draft: Draft) -> set[int]:
     """Contractions, and the factors of them that can be held as halves."""
     found = _contractions(space, draft)
-    return found | {c for c in _operands(space, draft) - found if space.storage(c).is_half}
+    return found | {c for c in _operands(space, draft) - found if space.storage(c).is_narrow}
 
 
 def _rounded(space: Space, draft: Draft) -> set[int]:

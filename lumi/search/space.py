@@ -106,13 +106,13 @@ class Space:
         """The type a class is stored in without loss."""
         return self.egraph.storage.get(number, self.dtype(number))
 
-    def is_half(self, number: int) -> bool:
-        """Whether every value of the class is one of f16 or bf16, whatever type it has."""
+    def is_narrow(self, number: int) -> bool:
+        """Whether every value of the class is one of a narrow float, whatever type it has."""
         widened = (
-            n.op == "Un" and str(n.attrs[0]).startswith("cast.") and self.dtype(n.children[0]).is_half
+            n.op == "Un" and str(n.attrs[0]).startswith("cast.") and self.dtype(n.children[0]).is_narrow
             for n in self.alternatives.get(number, ())
         )
-        return self.storage(number).is_half or any(widened)
+        return self.storage(number).is_narrow or any(widened)
 
     def is_storable(self, number: int) -> bool:
         """Whether storing the class may save work: it depends on data and is no mere read."""

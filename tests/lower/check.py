@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from lumi import dim
-from lumi.dtype import BF16, DType, round_to_bf16
+from lumi.dtype import DType, from_memory, to_memory
 from lumi.errors import Source
 from lumi.field.evaluate import evaluate_regions
 from lumi.field.region import Region
@@ -66,11 +66,11 @@ def memory(graph: Graph, arrays: Mapping[str, np.ndarray], dims: Mapping[str, in
 
 
 def stored(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """A copy of an array as the memory of a call holds it: halves are rounded, other floats kept as wide."""
-    if dtype is BF16:
-        return round_to_bf16(array)
+    """A copy of an array as the memory of a call holds it: narrow floats are rounded, others as wide."""
+    if dtype.is_raw:
+        return to_memory(array, dtype)
     with np.errstate(over="ignore"):
-        return array.copy() if dtype.is_float and not dtype.is_half else array.astype(dtype.storage)
+        return array.copy() if dtype.is_float and not dtype.is_narrow else array.astype(dtype.storage)
 
 
 def same(got: np.ndarray, want: np.ndarray, node: Node, tolerance: float) -> None:
@@ -79,8 +79,8 @@ def same(got: np.ndarray, want: np.ndarray, node: Node, tolerance: float) -> Non
     if not node.dtype.is_float:
         np.testing.assert_array_equal(got.reshape(want.shape), want)
         return
-    if got.dtype == np.uint16:
-        got = (got.astype(np.uint32) << 16).view(np.float32)
+    if node.dtype.is_raw and got.dtype == node.dtype.storage:
+        got = from_memory(got, node.dtype)
     with np.errstate(invalid="ignore"):  # signalling NaN
         x, y = (np.asarray(v, np.float64).reshape(want.shape) for v in (got, want))
     finite = np.isfinite(y)

@@ -7,18 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from lumi.dtype import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, DType
+from lumi.dtype import BF16, BOOL, F8E4M3, F8E5M2, F16, F32, F64, I8, I32, I64, U8, DType
 from lumi.hlir.graph import Node
 from lumi.hlir.op import BinaryKind, Monoid, UnaryKind
 from tests.lower.check import check
 from tests.lower.spell import Spell
 
-FLOATS = [F32, F64, F16, BF16]
+FLOATS = [F32, F64, F16, BF16, F8E4M3, F8E5M2]
 INTEGERS = [I8, U8, I32, I64]
 NUMBERS = [*FLOATS, *INTEGERS]
 ALL = [*NUMBERS, BOOL]
 
-EPSILON = {"f64": 1e-13, "f32": 1e-5, "f16": 2e-3, "bf16": 2e-2}
+EPSILON = {"f64": 1e-13, "f32": 1e-5, "f16": 2e-3, "bf16": 2e-2, "f8e4m3": 0.13, "f8e5m2": 0.26}
 
 
 def sample(dtype: DType, *shape: int, seed: int = 0) -> np.ndarray:
@@ -175,24 +175,26 @@ def test_bitcast_of_one_size(source: DType, target: DType) -> None:
     b = Spell()
     given = pieces(b, "x", source, 64, 1)
     back = b.bitcast(b.bitcast(given, target), I8 if source.size == 1 else U8)
-    agree(b, {"x": raw_bytes(source, 64, 1, boolean=BOOL in (source, target))}, back)
+    narrow = target if target.is_narrow else source
+    agree(b, {"x": raw_bytes(narrow, 64, 1, boolean=BOOL in (source, target))}, back)
 
 
 def raw_bytes(dtype: DType, rows: int, count: int, *, boolean: bool) -> np.ndarray:
-    """[rows count·size] random bytes; 0 and 1 alone where they must be bools, and no halves that are NaN."""
+    """[rows count·size] random bytes; 0 and 1 where they must be bools, no narrow floats that are NaN."""
     high = 2 if boolean else 256
     x = np.random.default_rng(1).integers(0, high, (rows, count * dtype.size), dtype=np.uint8)
-    if dtype.is_half:
-        x[:, 1::2] &= 0xBF
+    if dtype.is_narrow:
+        x[:, dtype.size - 1 :: dtype.size] &= 0xBF
     return x.view(dtype.storage) if dtype.size == 1 else x
 
 
 def pieces(b: Spell, name: str, dtype: DType, rows: int, count: int) -> Node:
     """Values [rows count] of a dtype from raw bytes, so that every bit pattern occurs."""
-    if dtype.size == 1:
+    if dtype.size == 1 and not dtype.is_float:
         return b.input(name, dtype, (rows, count))
     given = b.input(name, U8, (rows, count * dtype.size))
-    return b.bitcast(b.reshape(given, (rows, count, dtype.size)), dtype)
+    apart = given if dtype.size == 1 else b.reshape(given, (rows, count, dtype.size))
+    return b.bitcast(apart, dtype)
 
 
 WIDER = [(a, c) for a in ALL for c in ALL if a.size < c.size]
@@ -220,6 +222,14 @@ def test_bits_of_every_half() -> None:
     values = values[np.isfinite(values)]
     h = finite.input("h", F16, (len(values),))
     agree(finite, {"h": values}, finite.bitcast(h, U8))
+
+
+@pytest.mark.parametrize("dtype", [F8E4M3, F8E5M2], ids=str)
+def test_bits_of_every_float_of_a_byte(dtype: DType) -> None:
+    b = Spell()
+    x = np.arange(2**8, dtype=np.uint8)
+    value = b.bitcast(b.input("x", U8, (2**8,)), dtype)
+    agree(b, {"x": x}, b.cast(value, F32), b.bitcast(b.mul(value, 1), U8))
 
 
 def test_integers_beyond_a_float_stay_exact() -> None:

@@ -7,6 +7,8 @@ from lumi.dtype import DType
 HELD = {
     "f16": "f32",
     "bf16": "f32",
+    "f8e4m3": "f32",
+    "f8e5m2": "f32",
     "f32": "f32",
     "f64": "f64",
     "i8": "i32",

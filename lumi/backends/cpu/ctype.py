@@ -36,6 +36,8 @@ _REGISTERS = {
 _MEMORY = {
     "f16": "uint16_t",
     "bf16": "uint16_t",
+    "f8e4m3": "uint8_t",
+    "f8e5m2": "uint8_t",
     "f32": "float",
     "f64": "double",
     "i8": "int8_t",
@@ -95,8 +97,8 @@ def conversion(text: str, source: DType, target: DType, vector: bool) -> str:
 
 
 def rounded(text: str, dtype: DType, vector: bool) -> str:
-    """C that brings the result of register arithmetic back into `dtype`: halves round, narrow ints wrap."""
-    if dtype.is_half:
+    """C that brings the result of register arithmetic back into `dtype`: narrow floats round, ints wrap."""
+    if dtype.is_narrow:
         return f"round_{dtype.name}{'x8' if vector else ''}({text})"
     if dtype.name == "u8":
         return f"({text} & 255)"
@@ -110,7 +112,7 @@ def load(pointer: str, dtype: DType, vector: bool) -> str:
     if vector:
         return f"ld_{dtype.name}({pointer})"
     raw = f"*({pointer})"
-    if dtype.is_half:
+    if dtype.is_narrow:
         return f"from_{dtype.name}({raw})"
     return f"({raw} != 0)" if dtype == BOOL else raw
 
@@ -119,6 +121,6 @@ def store(pointer: str, text: str, dtype: DType, vector: bool) -> str:
     """C statement that writes one held value, or eight, at `pointer`."""
     if vector:
         return f"st_{dtype.name}({pointer}, {text});"
-    if dtype.is_half:
+    if dtype.is_narrow:
         text = f"to_{dtype.name}({text})"
     return f"*({pointer}) = {text};"

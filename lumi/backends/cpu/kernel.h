@@ -1,6 +1,6 @@
 /* What generated kernels are written in: scalar and eight-lane helpers with the exact semantics of HLIR.
  *
- * Values in registers: f32, f16 and bf16 are `float`, i8, u8, i32 are `int32_t`, bool is 0 or 1 in
+ * Values in registers: floats but f64 are `float`, i8, u8, i32 are `int32_t`, bool is 0 or 1 in
  * `int32_t`; in eight lanes bool is a mask of 0 or -1.  Everything is GCC vector extensions; intrinsics
  * stand in only where the compiler's own code for a conversion is many times slower.
  * Compile with -fwrapv -ffp-contract=off: integers wrap, and only `fma_*` contracts.
@@ -98,8 +98,26 @@ INLINE uint16_t to_f16(float x) {
 }
 #endif
 
+INLINE uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  return bits;
+}
+INLINE float float_of(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+#include "byte_float.h"
+E4M3(FROM_BYTE)
+E4M3(TO_BYTE)
+E5M2(FROM_BYTE)
+E5M2(TO_BYTE)
+
 INLINE float round_bf16(float x) { return from_bf16(to_bf16(x)); }
 INLINE float round_f16(float x) { return from_f16(to_f16(x)); }
+INLINE float round_f8e4m3(float x) { return from_f8e4m3(to_f8e4m3(x)); }
+INLINE float round_f8e5m2(float x) { return from_f8e5m2(to_f8e5m2(x)); }
 
 /* ---- scalar arithmetic ---- */
 
@@ -216,6 +234,22 @@ INLINE void st_f16(uint16_t *p, f32x8 v) {
 }
 #endif
 
+#define BYTE_FLOAT8(name)                                                                         \
+  INLINE f32x8 ld_##name(const uint8_t *p) {                                                      \
+    f32x8 v;                                                                                      \
+    for (int l = 0; l < LANES; l++) v[l] = from_##name(p[l]);                                     \
+    return v;                                                                                     \
+  }                                                                                               \
+  INLINE void st_##name(uint8_t *p, f32x8 v) {                                                    \
+    for (int l = 0; l < LANES; l++) p[l] = to_##name(v[l]);                                       \
+  }                                                                                               \
+  INLINE f32x8 round_##name##x8(f32x8 v) {                                                        \
+    for (int l = 0; l < LANES; l++) v[l] = round_##name(v[l]);                                    \
+    return v;                                                                                     \
+  }
+BYTE_FLOAT8(f8e4m3)
+BYTE_FLOAT8(f8e5m2)
+
 /* Eight in a row of `size` that may begin before it or end behind it: each is clamped into the row. */
 #define CLAMPED(type, name, vector)                                                               \
   static __attribute__((noinline)) vector edge_##name(const type *p, int64_t start, int64_t size) { \
@@ -235,6 +269,8 @@ CLAMPED(uint8_t, u8, i32x8)
 CLAMPED(uint8_t, bool, i32x8)
 CLAMPED(uint16_t, bf16, f32x8)
 CLAMPED(uint16_t, f16, f32x8)
+CLAMPED(uint8_t, f8e4m3, f32x8)
+CLAMPED(uint8_t, f8e5m2, f32x8)
 
 /* ---- eight lanes: arithmetic ---- */
 
@@ -364,6 +400,8 @@ INLINE f32x8 round_f16x8(f32x8 v) {
   }
 AS(f16, bf16)
 AS(bf16, f16)
+AS(f8e4m3, f8e5m2)
+AS(f8e5m2, f8e4m3)
 #define TO_INT8(from, from_type, to, vector)                                                      \
   INLINE vector from##x8_to_##to(from_type v) {                                                   \
     vector r;                                                                                     \

@@ -107,7 +107,7 @@ def across(op: str, vector: str, dtype: DType) -> str:
 def bitcast(text: str, source: DType, target: DType, vector: bool) -> str:
     """C that reads the bytes of a held value as another dtype of the same size."""
     a, b = register(source), register(target)
-    if source.is_half and target.is_half:
+    if source.is_narrow and target.is_narrow:
         if source == target:
             return text
         return _each_half(text, source, target) if vector else f"from_{target}(to_{source}({text}))"

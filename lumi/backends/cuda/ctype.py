@@ -33,6 +33,8 @@ _REGISTERS = {
 _MEMORY = {
     "f16": "u16",
     "bf16": "u16",
+    "f8e4m3": "u8",
+    "f8e5m2": "u8",
     "f32": "float",
     "f64": "double",
     "i8": "i8",
@@ -48,6 +50,8 @@ _WIDE = {16: "uint4", 8: "uint2", 4: "u32"}
 _PARTS = {
     "f16": "from_f16((u16)({word} >> {shift}))",
     "bf16": "from_bf16((u16)({word} >> {shift}))",
+    "f8e4m3": "from_f8e4m3((u8)({word} >> {shift}))",
+    "f8e5m2": "from_f8e5m2((u8)({word} >> {shift}))",
     "f32": "__uint_as_float({word})",
     "i32": "(int){word}",
     "i8": "(int)(i8)({word} >> {shift})",
@@ -101,8 +105,8 @@ def conversion(text: str, source: DType, target: DType) -> str:
 
 
 def rounded(text: str, dtype: DType) -> str:
-    """CUDA that brings the result of register arithmetic back: halves round, narrow integers wrap."""
-    if dtype.is_half:
+    """CUDA that brings the result of register arithmetic back: narrow floats round, integers wrap."""
+    if dtype.is_narrow:
         return f"round_{dtype.name}({text})"
     if dtype.name in ("u8", "i8"):
         return f"(int)({dtype.name})({text})"
@@ -111,19 +115,21 @@ def rounded(text: str, dtype: DType) -> str:
 
 def load(pointer: str, dtype: DType) -> str:
     """CUDA that reads one element at `pointer` and holds it."""
-    raw = f"*({pointer})"
-    if dtype.is_half:
-        return f"from_{dtype.name}({raw})"
-    return f"(int)({raw} != 0)" if dtype == BOOL else raw
+    element = f"*({pointer})"
+    if dtype.is_narrow:
+        return f"from_{dtype.name}({element})"
+    return f"(int)({element} != 0)" if dtype == BOOL else element
 
 
 def store(pointer: str, text: str, dtype: DType) -> str:
     """CUDA statement that writes one held value at `pointer`."""
-    return f"*({pointer}) = {half(text, dtype) if dtype.is_half else text};"
+    return f"*({pointer}) = {raw(text, dtype)};"
 
 
-def half(text: str, dtype: DType) -> str:
-    """CUDA for the bits of a held half, which is rounded already."""
+def raw(text: str, dtype: DType) -> str:
+    """CUDA for what memory holds of a held value, which is rounded already."""
+    if not dtype.is_narrow:
+        return text
     return f"{'held' if dtype == BF16 else 'to'}_{dtype.name}({text})"
 
 
@@ -146,14 +152,15 @@ def wide_store(pointer: str, texts: Sequence[str], dtype: DType) -> str:
     words: list[str] = []
     if dtype.size == 8:
         for text in texts:
-            raw = f"(u64)__double_as_longlong({text})" if dtype.is_float else f"(u64){text}"
-            words += [f"(u32)({raw})", f"(u32)({raw} >> 32)"]
+            whole = f"(u64)__double_as_longlong({text})" if dtype.is_float else f"(u64){text}"
+            words += [f"(u32)({whole})", f"(u32)({whole} >> 32)"]
     elif dtype.size == 4:
         words = [f"__float_as_uint({t})" if dtype.is_float else f"(u32){t}" for t in texts]
     elif dtype.size == 2:
-        halves = [half(t, dtype) for t in texts]
+        halves = [raw(t, dtype) for t in texts]
         words = [f"two({a}, {b})" for a, b in zip(halves[::2], halves[1::2], strict=True)]
     else:
+        texts = [raw(t, dtype) for t in texts]
         words = [f"four({', '.join(texts[k : k + 4])})" for k in range(0, len(texts), 4)]
     size = len(texts) * dtype.size
     return f"wide_store(({_WIDE[size]} *)({pointer}), {', '.join(words)});"

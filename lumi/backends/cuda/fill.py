@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from typing import Any
 
+from lumi.backends.clike.helpers import helpers
 from lumi.backends.cuda.compile import compile_cubin
 from lumi.backends.cuda.gpu import Gpu
-from lumi.dtype import BF16, F16, F32, F64, DType
+from lumi.dtype import DType
 from lumi.runtime.noise import CENTRE, FACTORS, STRIDE, Noise
 
 THREADS, BLOCKS = 256, 32
 """Threads of a block, blocks of a multiprocessor."""
 
+_HELPERS = Path(__file__).parent / "kernel.cuh"
+
 _TYPES = {
-    "bool": "unsigned char",
-    "i8": "signed char",
-    "u8": "unsigned char",
+    "bool": "u8",
+    "i8": "i8",
+    "u8": "u8",
     "i32": "int",
-    "i64": "long long",
-    "f16": "unsigned short",
-    "bf16": "unsigned short",
+    "i64": "i64",
+    "f16": "u16",
+    "bf16": "u16",
+    "f8e4m3": "u8",
+    "f8e5m2": "u8",
     "f32": "float",
     "f64": "double",
-}
-_HALVES = {
-    F16: 'unsigned short h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(v)); out[i] = h;',
-    BF16: "unsigned b = __float_as_uint(v); out[i] = (b + 0x7FFFu + ((b >> 16) & 1u)) >> 16;",
 }
 
 
@@ -50,7 +52,7 @@ def fill(gpu: Gpu, address: int, noise: Noise, count: int) -> None:
 
 def _source(dtype: DType) -> str:
     kind = _TYPES[dtype.name]
-    return f"""
+    return f"""{helpers(_HELPERS)}
 extern "C" __global__ void fill({kind} *out, unsigned long long n, unsigned long long seed, float factor,
                                 long long low, unsigned long long span) {{
   for (unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x; i < n;
@@ -70,4 +72,4 @@ def _store(dtype: DType, kind: str) -> str:
         return f"out[i] = ({kind})(low + (long long)(((z >> 32) * span) >> 32));"
     total = "(int)(z & 0xFFFF) + (int)((z >> 16) & 0xFFFF) + (int)((z >> 32) & 0xFFFF) + (int)(z >> 48)"
     value = f"float v = (float)({total} - {CENTRE}) * factor;"
-    return f"{value} {_HALVES[dtype] if dtype not in (F32, F64) else 'out[i] = v;'}"
+    return f"{value} out[i] = {f'to_{dtype}(v)' if dtype.is_narrow else 'v'};"

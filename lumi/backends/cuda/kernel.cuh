@@ -1,6 +1,6 @@
 /* What generated kernels are written in: helpers with the exact semantics of HLIR.
  *
- * Values in registers: f32, f16 and bf16 are `float`, i8, u8, i32 are `int`, bool is 0 or 1 in `int`.
+ * Values in registers: floats but f64 are `float`, i8, u8, i32 are `int`, bool is 0 or 1 in `int`.
  * Compile with --fmad=false: only `fma_*` contracts.
  */
 typedef signed char i8;
@@ -11,6 +11,7 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef int int32_t;
 typedef i64 int64_t;
+typedef u8 uint8_t;
 typedef u32 uint32_t;
 typedef u64 uint64_t;
 
@@ -64,8 +65,35 @@ INLINE u16 to_f16(float x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(raw) : "f"(x));
   return x != x ? 0x7e00 : raw;
 }
+INLINE u32 bits_of(float x) { return __float_as_uint(x); }
+INLINE float float_of(u32 bits) { return __uint_as_float(bits); }
+#include "byte_float.h"
+#if __CUDA_ARCH__ >= 890
+/* The device's conversions bring what is beyond the greatest value, from BEYOND on, back to it. */
+#define BYTE_FLOAT(name, ptx, BEYOND, ABOVE)                                                      \
+  INLINE float from_##name(u8 raw) {                                                              \
+    u32 pair;                                                                                     \
+    asm("cvt.rn.f16x2." ptx "x2 %0, %1;" : "=r"(pair) : "h"((u16)raw));                           \
+    return from_f16((u16)pair);                                                                   \
+  }                                                                                               \
+  INLINE u8 to_##name(float x) {                                                                  \
+    u16 pair;                                                                                     \
+    asm("cvt.rn.satfinite." ptx "x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));           \
+    return (u8)(fabsf(x) >= BEYOND ? (bits_of(x) >> 24 & 128) | ABOVE : pair);                    \
+  }
+BYTE_FLOAT(f8e4m3, "e4m3", 464.00003f, 0x7f)
+BYTE_FLOAT(f8e5m2, "e5m2", 61440.0f, 0x7c)
+#else
+E4M3(FROM_BYTE)
+E4M3(TO_BYTE)
+E5M2(FROM_BYTE)
+E5M2(TO_BYTE)
+#endif
+
 INLINE float round_bf16(float x) { return from_bf16(to_bf16(x)); }
 INLINE float round_f16(float x) { return from_f16(to_f16(x)); }
+INLINE float round_f8e4m3(float x) { return from_f8e4m3(to_f8e4m3(x)); }
+INLINE float round_f8e5m2(float x) { return from_f8e5m2(to_f8e5m2(x)); }
 
 /* ---- arithmetic ---- */
 

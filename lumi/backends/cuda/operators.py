@@ -66,7 +66,7 @@ def multiply_add(a: str, b: str, accumulator: str, dtype: DType) -> str:
 def bitcast(text: str, source: DType, target: DType) -> str:
     """CUDA that reads the bytes of a held value as another dtype of the same size."""
     a, b = register(source), register(target)
-    if source.is_half and target.is_half:
+    if source.is_narrow and target.is_narrow:
         return text if source == target else f"from_{target}(to_{source}({text}))"
     if source.size == 1:
         return conversion(text, source, target)

@@ -9,20 +9,21 @@ import numpy as np
 import pytest
 
 from lumi.backends.cpu import interpret
-from lumi.dtype import BF16, BOOL, DTYPES, F16, F32, F64, I32, I64, DType
+from lumi.dtype import BF16, BOOL, DTYPES, F8E4M3, F8E5M2, F16, F32, F64, I32, I64, DType
 from lumi.field.evaluate import evaluate_term
 from lumi.field.term import Bin, In, Sel, Term, Un
 from lumi.llir.arithmetic import from_memory, to_memory
 from lumi.llir.kernel import Step
 from tests.backends.cpu.kernels import Array, C, Compiled, elementwise
 
-FLOATS = (F16, BF16, F32, F64)
+FLOATS = (F16, BF16, F32, F64, F8E4M3, F8E5M2)
 INTS = tuple(d for d in DTYPES.values() if d.kind in ("int", "uint"))
 FLOAT_UNARY = ("exp2", "log2", "sin", "sqrt", "recip", "floor", "abs", "recipz")
 COMPARE = ("lt", "le", "eq")
 FLOAT_BINARY = ("add", "sub", "mul", "max", "mod", "rem", "subni", "mulz")
 INT_BINARY = ("add", "sub", "mul", "max", "mod", "div", "rem", "shr", "bitand")
 INEXACT = ("exp2", "log2", "sin")
+SPACING = {F8E5M2: 0.25, F8E4M3: 0.125, F16: 2.0**-10, BF16: 2.0**-7, F32: 2.0**-22, F64: 2.0**-50}
 
 SPECIAL = (
     *(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 3.0, 80.0, -80.0, 127.0, 127.5, 128.0, -128.0, -129.0),
@@ -46,7 +47,16 @@ def cases() -> Iterator[tuple[str, DType, DType, int]]:
         yield from ((f"cast.{target}", dtype, target, 1) for target in DTYPES.values())
     yield from ((op, BOOL, BOOL, 2) for op in ("and", "or", "add", "mul", "max"))
     yield ("not", BOOL, BOOL, 1)
-    for a, b in ((F32, I32), (I32, F32), (F64, I64), (I64, F64), (F16, BF16), (BF16, F16)):
+    for a, b in (
+        (F32, I32),
+        (I32, F32),
+        (F64, I64),
+        (I64, F64),
+        (F16, BF16),
+        (BF16, F16),
+        (F8E4M3, F8E5M2),
+        (F8E5M2, F8E4M3),
+    ):
         yield (f"bits.{b}", a, b, 1)
     yield from ((f"bits.{b}", DTYPES[a], DTYPES[b], 1) for a, b in (("i8", "u8"), ("u8", "i8")))
 
@@ -101,7 +111,7 @@ def check(got: Array, want: Array, dtype: DType, op: str) -> None:
         return
     x, y = from_memory(got, dtype), from_memory(want, dtype)
     if op in INEXACT:
-        spacing = {F16: 2.0**-10, BF16: 2.0**-7, F32: 2.0**-22, F64: 2.0**-50}[dtype]
+        spacing = SPACING[dtype]
         np.testing.assert_allclose(x, y, rtol=spacing, atol=1e-6 if op == "sin" else 1e-38)
     else:
         np.testing.assert_array_equal(x, y)
