@@ -32,6 +32,11 @@ class Matrix:
     load: Load
     offset: int
 
+    @property
+    def loads(self) -> tuple[Load, ...]:
+        """What elements are made of."""
+        return (self.load,)
+
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
