@@ -18,7 +18,7 @@ from lumi.backends.clike.cells import Cells
 from lumi.backends.clike.helpers import helpers
 from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
-from lumi.backends.cuda import cache, ctype, frame, line, lines, matrix, ring, tiling, walk
+from lumi.backends.cuda import cache, ctype, direct, frame, line, lines, matrix, ring, tiling, walk
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.nests import Nests
 from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, single
@@ -43,8 +43,8 @@ LARGEST = {True: 1 << 13, False: 1 << 13}
 class Code:
     """A kernel as CUDA: its function, threads a block, bytes of dynamic shared memory, tiles of the grid.
 
-    It runs in `resident` blocks a multiprocessor at most.  With `streams` it takes the constant buffers, as
-    bits, as its last argument.
+    It runs in `resident` blocks a multiprocessor at most, as many as clusters of `cluster` blocks make up.
+    With `streams` it takes the constant buffers, as bits, as its last argument.
     """
 
     text: str
@@ -53,6 +53,7 @@ class Code:
     grid: tuple[tuple[dim.Extent, int], ...]
     resident: int = RESIDENT
     streams: bool = False
+    cluster: int = 1
 
     def cells(self, values: Mapping[str, int]) -> int:
         """Cells of the grid at these dims."""
@@ -100,6 +101,16 @@ def _lines(kernel: Kernel, options: dict[str, int], name: str) -> Code:
     return Code(text, threads, made.shared, grid, made.resident, streams=True)
 
 
+def _direct(kernel: Kernel, options: dict[str, int], name: str) -> Code:
+    found = line.find(kernel)
+    made = direct.plan(found, options) if found is not None else None
+    if found is None or made is None:
+        raise ValueError("a kernel whose lines do not fit registers is scheduled as one")
+    text = direct.DirectWriter(made, name).write()
+    grid = (*((kernel.axes[a], 1) for a in found.rows), (made.blocks, 1))
+    return Code(text, made.users, 0, grid, streams=True, cluster=made.blocks)
+
+
 def _walk(kernel: Kernel, options: dict[str, int], name: str) -> Code:
     found = cache.find(kernel)
     if found is None:
@@ -110,15 +121,25 @@ def _walk(kernel: Kernel, options: dict[str, int], name: str) -> Code:
     return Code(walk.Walker(found, warps, name).write(), warps * WARP, 0, grid)
 
 
-STAGED: Mapping[str, Callable[[Kernel, dict[str, int], str], Code]] = {"ring": _ring, "lines": _lines}
-"""The templates whose operands pass through stages in shared memory, which not every GPU can do."""
+STAGED: Mapping[str, Callable[[Kernel, dict[str, int], str], Code]] = {
+    "ring": _ring,
+    "lines": _lines,
+    "direct": _direct,
+}
+"""The templates that need what not every GPU has: copies into shared memory, clusters of blocks."""
 
 
 def source(functions: Iterable[str]) -> str:
     """A whole CUDA file of the helpers and functions."""
     texts, folder = list(functions), Path(__file__).parent
-    files = ["kernel.cuh", "ring.cuh"] if any("Filler<" in t for t in texts) else ["kernel.cuh"]
+    files = ["kernel.cuh"]
+    files += ["ring.cuh"] if any(mark in t for t in texts for mark in _STAGES) else []
+    files += ["cluster.cuh"] if any("cluster_wait" in t for t in texts) else []
     return "\n".join([*(helpers(folder / f) for f in files), *texts])
+
+
+_STAGES = "Filler<", "users_", "blocks_"
+"""Names of which every kernel has one that needs what stages, and threads that share lines, are made of."""
 
 
 class _Function(Cells[Opened, Value]):

@@ -10,6 +10,7 @@ from lumi.backends.clike.scope import Copy
 from lumi.backends.cuda import ctype, operators
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.scope import Value, Writer
+from lumi.backends.cuda.values import reads_most
 from lumi.dtype import BOOL, DTYPES, I32, DType
 from lumi.field.access import Access
 from lumi.llir import spell
@@ -99,8 +100,13 @@ class Expressions:
         return Value(definition.dtype, axes, texts)
 
     def _is_passing(self, definition: Load) -> bool:
-        """Whether a kernel reads each element of a buffer once: no loop or cell repeats the load."""
+        """Whether a kernel reads each element of a buffer once: no loop or cell repeats the load.
+
+        Where it writes as much as it reads, the caches do better when told nothing.
+        """
         program = self.w.program
+        if not reads_most(program.kernel):
+            return False
         long = {a for a, e in program.kernel.axes.items() if e != 1}
         loads = [s for s in walk(program.kernel.body) if isinstance(s, Load)]
         again = [s for s in loads if s.access.buffer == definition.access.buffer and s.var != definition.var]

@@ -146,6 +146,7 @@ class Launches:
         if code.streams:
             values.append((entry.mask, ctypes.c_uint32))
         blocks = max(1, min(entry.cells, self._gpu.units * code.resident))
+        blocks = -(-blocks // code.cluster) * code.cluster
         self._gpu.launch(kernel.function, blocks, code.threads, code.shared, values, early)
 
     def start(self, values: Mapping[str, int]) -> None:

@@ -5,21 +5,13 @@ A line is copied ahead, read into registers, reduced as often as its results nee
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from lumi.backends.cuda import ctype
+from lumi.backends.cuda.held import MOST, Held
 from lumi.backends.cuda.line import Lines
-from lumi.backends.cuda.scope import Value, single
-from lumi.backends.cuda.staged import FOLDS, HEAD, ROOM, WARP, Staged
-from lumi.backends.cuda.values import long, stores
-from lumi.llir import spell
+from lumi.backends.cuda.scope import single
+from lumi.backends.cuda.staged import FOLDS, HEAD, ROOM, WARP
 from lumi.llir.kernel import Load
-from lumi.llir.program import Fold
-
-HELD = 96
-"""Elements that a thread may hold in registers."""
 
 PIECE = 48 << 10
 """Bytes of a line that a stage holds at most: of longer ones it holds a piece."""
@@ -81,7 +73,7 @@ def plan(found: Lines, options: dict[str, int]) -> Plan | None:
     users = options.get("users", 128)
     turns = -(-found.length // (users * found.width))
     held = turns * found.width * (len(found.streams) + len(found.held))
-    if held > HELD or found.length < users * found.width or len(found.folds) > FOLDS:
+    if held > MOST or found.length < users * found.width or len(found.folds) > FOLDS:
         return None
     made = Plan(found, users, 1, 1, 1)
     while made.stage > PIECE and made.parts > 1:
@@ -96,15 +88,12 @@ def plan(found: Lines, options: dict[str, int]) -> Plan | None:
     return replace(made, stages=stages, resident=max(blocks, 1))
 
 
-class LineWriter(Staged):
+class LineWriter(Held):
     """Writes the function of a kernel over lines."""
 
     def __init__(self, plan: Plan, name: str) -> None:
-        super().__init__(plan.found.program, plan.found.over, plan, name)
-        self.plan, self.found = plan, plan.found
-        results = stores(self.program)
-        self.of_elements = [s for s in results if set(long(self.kernel, s.axes)) & set(self.over)]
-        self.of_lines = [s for s in results if s not in self.of_elements]
+        super().__init__(plan.found, plan, name)
+        self.plan = plan
 
     def write(self) -> str:
         """The CUDA of the function and of what its parts do."""
@@ -117,10 +106,10 @@ class LineWriter(Staged):
     def _fill(self) -> str:
         p, w = self.plan, self.w
         self.begin()
-        lines = self._lines()
+        lines = self.lines()
         w.line(f"Filler<{p.stages}, {p.stage}, {p.stages}> filler(stages, full, empty);")
         with w.block(f"for (int line = blockIdx.x; line < {lines}; line += gridDim.x) "):
-            self._open_line()
+            self.open_line()
             w.here.opened |= {a: single("0") for a in self.over}
             for piece in range(p.pieces):
                 self._fill_piece(*p.span(piece))
@@ -144,55 +133,23 @@ class LineWriter(Staged):
             place += (last - first) * load.access.dtype.size
         return places
 
-    def _lines(self) -> str:
-        """CUDA for the number of lines."""
-        return " * ".join(self.extent(a) for a in self.found.rows) or "1"
-
-    def _open_line(self) -> None:
-        names = {a: self.w.fresh(f"x_{spell.identifier(a)}_") for a in self.found.rows}
-        if names:
-            self.place("line", names)
-        self.w.here.opened |= {a: single(name) for a, name in names.items()}
-
     # -- the threads that use
 
     def _use(self) -> str:
         p, w, found = self.plan, self.w, self.found
         self.begin()
-        each = self.turns * self.width
-        for number, load in enumerate(found.held):
-            w.line(f"{self._kind(load)} h{number}[{each}] = {{}};")
-        if found.held:
-            self._hold()
+        self.hold()
         w.line(f"Turn<{p.stages}> turn;")
-        with w.block(f"for (int line = blockIdx.x; line < {self._lines()}; line += gridDim.x) "):
-            self._open_line()
-            for number, load in enumerate(found.streams):
-                w.line(f"{self._kind(load)} x{number}[{each}] = {{}};")
+        with w.block(f"for (int line = blockIdx.x; line < {self.lines()}; line += gridDim.x) "):
+            self.open_line()
+            self.arrays("x", found.streams)
             for piece in range(p.pieces):
                 with w.block(""):
                     self._read(piece)
-            levels = [(self.level(f.terms, found.folds), f) for f in found.folds]
-            for level in range(max(k for k, _ in levels) + 1):
-                self._pass([f for k, f in levels if k == level])
-            self._results()
+            self.compute()
             if len(found.folds) == 1:  # else a barrier lies between two uses of the same memory
                 w.line(f"users_wait<{p.users}>();")
         return self.end("use", ["u8 *stages", "u64 *full", "u64 *empty", "float *parts", "float *results"])
-
-    def _hold(self) -> None:
-        """Take what all lines share into registers."""
-        w = self.w
-        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
-            for number, load in enumerate(self.found.held):
-                self._keep(f"h{number}", self.expressions.value(load.var, load.dtype), inner)
-
-    def _kind(self, load: Load) -> str:
-        return ctype.register(load.dtype).type
-
-    def _keep(self, array: str, value: Value, inner: str) -> None:
-        for copy in self.w.copies((inner,)):
-            self.w.line(f"{array}[t * {self.width} + {copy[inner]}] = {value.at(copy)};")
 
     def _read(self, piece: int) -> None:
         """Take a piece of a line out of its stage, which can then be filled anew."""
@@ -204,52 +161,6 @@ class LineWriter(Staged):
         with w.block(header), self.elements() as inner:
             for number, (load, place) in enumerate(self._places(first, last)):
                 start = place - first * load.access.dtype.size
-                self._keep(f"x{number}", self.staged(load, f"stage + ({start})"), inner)
+                self.keep(f"x{number}", self.staged(load, f"stage + ({start})"), inner)
         w.line("stage_release(empty + turn.slot);")
         w.line("turn.next();")
-
-    def _pass(self, folds: Sequence[Fold]) -> None:
-        """One loop over the elements of the line for some folds."""
-        names = self.accumulators(folds)
-        with self._held_elements():
-            for fold, name in zip(folds, names, strict=True):
-                self.take(fold, name)
-        for fold, name in zip(folds, names, strict=True):
-            self.join(fold, name, self.found.folds.index(fold))
-
-    @contextmanager
-    def _held_elements(self) -> Iterator[None]:
-        """A loop over the elements of a thread, whose operands lie in registers."""
-        w, found = self.w, self.found
-        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
-            arrays = [(f"x{k}", s) for k, s in enumerate(found.streams)]
-            for array, load in [*arrays, *((f"h{k}", h) for k, h in enumerate(found.held))]:
-                value = self._element(array, load, inner)
-                for same in self._same(load):
-                    w.here.values[same] = value
-            yield
-
-    def _element(self, array: str, load: Load, inner: str) -> Value:
-        """What a thread holds of a load: neighbours, or one value that all of them share."""
-        axes = (inner,) if inner in load.axes else ()
-        numbers = range(self.width) if axes else range(1)
-        texts: dict[tuple[int, ...], str] = {
-            (k,) * len(axes): f"{array}[t * {self.width} + {k}]" for k in numbers
-        }
-        return Value(load.dtype, axes, texts)
-
-    def _same(self, load: Load) -> list[str]:
-        """Every load of the same elements."""
-        table = self.program.definitions.values()
-        loads = [d for d in table if isinstance(d, Load)]
-        return [d.var for d in loads if (d.access, d.dtype) == (load.access, load.dtype)]
-
-    def _results(self) -> None:
-        if self.of_elements:
-            with self._held_elements():
-                for store in self.of_elements:
-                    self.store(store)
-        if self.of_lines:
-            with self.w.block("if (threadIdx.x == 0) "):
-                for store in self.of_lines:
-                    self.store(store)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lumi.backends.clike.roots import stored_type
 from lumi.backends.clike.scope import Copy
+from lumi.backends.cuda import ctype
 from lumi.backends.cuda.expression import Expressions
 from lumi.backends.cuda.folds import FoldLoops
 from lumi.backends.cuda.scope import Opened, Value, Writer, neighbours
@@ -23,6 +24,9 @@ from lumi.llir.kernel import Load, Store
 from lumi.llir.program import Nest, Root, Write
 
 WARP = 32
+
+EARLY = 64
+"""Elements that a thread loads at most before it uses the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +142,12 @@ class Nests:
         total = math.prod(known) if len(known) == len(counts) else None
         size = str(total) if total is not None else w.declare("int", " * ".join(counts), "points")
         point, condition = w.fresh("p"), ""
+        early = self._early(order, dealing, roots, total)
+        if early:
+            self._turns(order, counts, dealing, roots, early, int(size))
+            return
         if dealing.team == 1:
             header = f"for (int {point} = threadIdx.x; {point} < {size}; {point} += {threads}) "
-            if total is not None and threads < total <= threads * w.blocking.unroll:
-                header = f"#pragma unroll\n{header}"
         else:
             groups = threads // dealing.team
             first = w.fresh("first")
@@ -164,6 +170,68 @@ class Nests:
             self._place(order, counts, point, opened, dealing)
             self._roots(roots, condition, dealing)
         w.apart = False
+
+    def _early(
+        self, order: Sequence[str], dealing: Dealing, roots: tuple[Root, ...], total: int | None
+    ) -> list[Load]:
+        """What a thread loads of all its points before it stores any result, if these are a few."""
+        threads = self.w.blocking.threads
+        if dealing.team > 1 or total is None or not threads < total <= threads * self.w.blocking.unroll:
+            return []
+        operands = [r.value for r in roots if isinstance(r, Store)]
+        loads = [x for x in self.streams.reads(operands) if not x.data and self._is_of_points(x, order)]
+        elements = sum(dealing.copies if dealing.axis in x.axes else 1 for x in loads)
+        return loads if len(operands) == len(roots) and elements * -(-total // threads) <= EARLY else []
+
+    def _is_of_points(self, load: Load, order: Sequence[str]) -> bool:
+        """Whether a load is another at each point, but the same for all that is computed there."""
+        closed = {a for a in load.axes if self.w.opened(a) is None}
+        return bool(closed) and closed <= set(order)
+
+    def _turns(
+        self,
+        order: Sequence[str],
+        counts: Sequence[str],
+        dealing: Dealing,
+        roots: tuple[Root, ...],
+        early: list[Load],
+        total: int,
+    ) -> None:
+        """The points of a thread turn by turn, after what all turns load from memory.
+
+        A load behind a store has to wait until it is known that it reads something else.
+        """
+        w, threads = self.w, self.w.blocking.threads
+        turns, turn, point = -(-total // threads), w.fresh("t"), w.fresh("p")
+        header = f"#pragma unroll\nfor (int {turn} = 0; {turn} < {turns}; {turn}++) "
+        opened = {a: self._opened(a, dealing) for a in order}
+        ragged = f"if ({point} < {total}) " if total % threads else ""
+        held = []
+        for load in early:
+            name, copies = w.fresh("h"), opened[dealing.axis].copies if dealing.axis in load.axes else 1
+            w.line(f"{ctype.register(load.dtype).type} {name}[{turns * copies}];")
+            held.append((load, name, copies))
+        for storing in (False, True):
+            with w.block(header, team=1):
+                w.line(f"const int {point} = {turn} * {threads} + (int)threadIdx.x;")
+                with w.block(ragged, opened):
+                    self._place(order, counts, point, opened, dealing)
+                    for load, name, copies in held:
+                        first = f"{name}[{turn} * {copies} + "
+                        if storing:
+                            w.here.values[load.var] = self._held(load, first)
+                            continue
+                        value = self.expressions.value(load.var, load.dtype)
+                        for number, text in enumerate(value.texts.values()):
+                            w.line(f"{first}{number}] = {text};")
+                    if storing:
+                        self._roots(roots, "", dealing)
+
+    def _held(self, load: Load, first: str) -> Value:
+        """The copies of a load in an array, from the element on whose number is to be completed."""
+        axes = self.w.unrolled(load.axes)
+        copies = enumerate(self.w.copies(axes))
+        return Value(load.dtype, axes, {tuple(c.values()): f"{first}{n}]" for n, c in copies})
 
     def _count(self, axis: str, copies: int) -> str:
         """CUDA for the number of steps along an axis."""

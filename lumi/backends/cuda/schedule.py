@@ -9,6 +9,8 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
   KiB in shared memory, at most `flight` of which are under way.
 - `lines`: for reductions of long lines, which `users` threads share and keep in registers; lines pass
   through `stages` stages in shared memory.
+- `direct`: for the same, lines going straight into registers, `users` threads in each of `blocks` blocks
+  sharing one.
 - `walk`: for loops that carry weighed sums of the rows of a cache: a warp walks along them, blocks have
   `warps`.
 - `cublaslt`: for matrix products with what the library does to a result, where there is the library; see
@@ -17,7 +19,7 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
 
 from __future__ import annotations
 
-from lumi.backends.cuda import cache, gemm, line, lines, matrix, ring
+from lumi.backends.cuda import cache, direct, gemm, line, lines, matrix, ring
 from lumi.backends.cuda.library import find_library
 from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, walk
 
@@ -52,6 +54,21 @@ _LINES = tuple(
     for users, stages in ((128, 4), (128, 2), (256, 4), (512, 4))
 )
 
+_DIRECT = tuple(
+    Schedule("direct", (("blocks", blocks), ("users", users)))
+    for users, blocks in (
+        (256, 1),
+        (128, 1),
+        (512, 1),
+        (1024, 1),
+        (256, 2),
+        (256, 4),
+        (512, 2),
+        (512, 4),
+        (256, 8),
+    )
+)
+
 _WALKS = tuple(Schedule("walk", (("warps", warps),)) for warps in (4, 1, 8))
 
 
@@ -76,4 +93,5 @@ def _staged(kernel: Kernel) -> tuple[Schedule, ...]:
     found = line.find(kernel)
     if found is None:
         return ()
-    return tuple(s for s in _LINES if lines.plan(found, dict(s.options)) is not None)
+    straight = tuple(s for s in _DIRECT if direct.plan(found, dict(s.options)) is not None)
+    return (*straight, *(s for s in _LINES if lines.plan(found, dict(s.options)) is not None))

@@ -56,12 +56,17 @@ class Numbers(Protocol):
 
 
 class Staged:
-    """Writes the functions of one kernel; `over` are the axes of the line, outermost first."""
+    """Writes the functions of one kernel; `over` are the axes of the line, outermost first.
+
+    A block takes `part` elements of a line, from number `first` to `last`, as CUDA: all of them, unless
+    several blocks share a line.
+    """
 
     def __init__(self, program: Program, over: tuple[str, ...], numbers: Numbers, name: str) -> None:
         self.program, self.kernel, self.over, self.name = program, program.kernel, over, name
         self.users, self.width, self.turns = numbers.users, numbers.width, numbers.turns
-        self.length = size(self.kernel, over)
+        self.length = self.part = size(self.kernel, over)
+        self.first, self.last = "", str(self.part)
         names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(self.kernel))}
         self.w = Writer(program, names, blocking=Blocking(self.users))
         self.expressions = Expressions(self.w, _no_fold)
@@ -143,13 +148,14 @@ extern "C" __global__ void __launch_bounds__({self.users + WARP}) {self.name}({p
         Yields the innermost axis, along which it takes neighbours.
         """
         w = self.w
-        w.line(f"const int n = (t * {self.users} + (int)threadIdx.x) * {self.width};")
+        before = f"{self.first} + " if self.first else ""
+        w.line(f"const int n = {before}(t * {self.users} + (int)threadIdx.x) * {self.width};")
         names = {a: w.fresh(f"x_{spell.identifier(a)}_") for a in self.over}
         opened = {a: single(name) for a, name in names.items()}
         inner = self.over[-1]
         opened[inner] = neighbours(names[inner], self.width, self.width)
-        ragged = self.length % (self.users * self.width) != 0
-        with w.block(f"if (n < {self.length}) " if ragged else "", opened):
+        ragged = self.part % (self.users * self.width) != 0
+        with w.block(f"if (n < {self.last}) " if ragged else "", opened):
             self.place("n", names)
             yield inner
 

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lumi.backends.cuda.expression import WIDEST, divides
+from lumi.backends.cuda.values import about
 from lumi.field.access import Access
 from lumi.llir import spell
 from lumi.llir.kernel import Load, Operand
 from lumi.llir.program import Fold, Program, arguments
-
-SOME = 1024
-"""Positions assumed of an axis whose extent is known only at run time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,7 @@ class Streams:
 
     def length(self, axis: str) -> int:
         """About how many positions an axis has."""
-        extent = self.program.kernel.axes[axis]
-        return extent if isinstance(extent, int) else SOME
+        return about(self.program.kernel.axes[axis])
 
     def size(self, axes: Iterable[str]) -> int:
         """About how many elements lie along `axes`."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from lumi.backends.cuda.scope import Blocking
-from lumi.backends.cuda.streams import SOME
+from lumi.backends.cuda.values import about
 from lumi.dim import Extent
 from lumi.llir import spell
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Reduce, Store, walk
@@ -108,4 +108,4 @@ def _balanced(kernel: Kernel, free: list[str], target: int) -> int:
 
 
 def _size(extent: Extent) -> int:
-    return max(extent, 1) if isinstance(extent, int) else SOME
+    return max(about(extent), 1)

@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from lumi.dim import Extent
 from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Kernel, Load, Loop, Operand, Store, walk
 from lumi.llir.program import Fold, Nest, Program, arguments, is_plain
+
+SOME = 1024
+"""Positions assumed of an axis whose extent is known only at run time."""
+
+FAR_MORE = 4
 
 
 def without_arrays(kernel: Kernel) -> Program | None:
@@ -60,6 +66,22 @@ def long(kernel: Kernel, axes: Iterable[str]) -> tuple[str, ...]:
 def size(kernel: Kernel, axes: Iterable[str]) -> int:
     """Positions of axes of known extent together."""
     return math.prod(e for a in axes if isinstance(e := kernel.axes[a], int))
+
+
+def reads_most(kernel: Kernel) -> bool:
+    """Whether a kernel reads far more from memory than it writes."""
+
+    def total(some: Iterable[Load | Store]) -> int:
+        return sum(s.access.dtype.size * math.prod(about(kernel.axes[a]) for a in s.axes) for s in some)
+
+    every = list(walk(kernel.body))
+    read = {s.access: s for s in every if isinstance(s, Load)}
+    return total(read.values()) >= FAR_MORE * total(s for s in every if isinstance(s, Store))
+
+
+def about(extent: Extent) -> int:
+    """Positions of an axis, some where they are known only at run time."""
+    return extent if isinstance(extent, int) else SOME
 
 
 def nested(kernel: Kernel, axes: tuple[str, ...], step: int) -> dict[str, int]:

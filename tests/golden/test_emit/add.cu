@@ -3,24 +3,44 @@ INLINE void add_cells(const float *__restrict__ b0_A, const float *__restrict__ 
   for (int cell = blockIdx.x; cell < 512; cell += gridDim.x) {
     const int x_i_1 = cell * 2048;
     {
+      float h6[8];
+      float h7[8];
       #pragma unroll
-      for (int p2 = threadIdx.x; p2 < 512; p2 += 256) {
-        const int x_i_3 = x_i_1 + (p2) * 4;
-        const auto w4 = wide_pass((const uint4 *)(b0_A + (i64)x_i_3));
-        const float v5 = __uint_as_float(w4.w[0]);
-        const float v6 = __uint_as_float(w4.w[1]);
-        const float v7 = __uint_as_float(w4.w[2]);
-        const float v8 = __uint_as_float(w4.w[3]);
-        const auto w9 = wide_pass((const uint4 *)(b1_B + (i64)x_i_3));
-        const float v10 = __uint_as_float(w9.w[0]);
-        const float v11 = __uint_as_float(w9.w[1]);
-        const float v12 = __uint_as_float(w9.w[2]);
-        const float v13 = __uint_as_float(w9.w[3]);
-        const float v14 = (v5 + v10);
-        const float v15 = (v6 + v11);
-        const float v16 = (v7 + v12);
-        const float v17 = (v8 + v13);
-        wide_store((uint4 *)(b2_R + (i64)x_i_3), __float_as_uint(v14), __float_as_uint(v15), __float_as_uint(v16), __float_as_uint(v17));
+      for (int t3 = 0; t3 < 2; t3++) {
+        const int p4 = t3 * 256 + (int)threadIdx.x;
+        {
+          const int x_i_5 = x_i_1 + (p4) * 4;
+          const auto w8 = wide_load((const uint4 *)(b1_B + (i64)x_i_5));
+          const float v9 = __uint_as_float(w8.w[0]);
+          const float v10 = __uint_as_float(w8.w[1]);
+          const float v11 = __uint_as_float(w8.w[2]);
+          const float v12 = __uint_as_float(w8.w[3]);
+          h6[t3 * 4 + 0] = v9;
+          h6[t3 * 4 + 1] = v10;
+          h6[t3 * 4 + 2] = v11;
+          h6[t3 * 4 + 3] = v12;
+          const auto w13 = wide_load((const uint4 *)(b0_A + (i64)x_i_5));
+          const float v14 = __uint_as_float(w13.w[0]);
+          const float v15 = __uint_as_float(w13.w[1]);
+          const float v16 = __uint_as_float(w13.w[2]);
+          const float v17 = __uint_as_float(w13.w[3]);
+          h7[t3 * 4 + 0] = v14;
+          h7[t3 * 4 + 1] = v15;
+          h7[t3 * 4 + 2] = v16;
+          h7[t3 * 4 + 3] = v17;
+        }
+      }
+      #pragma unroll
+      for (int t3 = 0; t3 < 2; t3++) {
+        const int p4 = t3 * 256 + (int)threadIdx.x;
+        {
+          const int x_i_5 = x_i_1 + (p4) * 4;
+          const float v18 = (h7[t3 * 4 + 0] + h6[t3 * 4 + 0]);
+          const float v19 = (h7[t3 * 4 + 1] + h6[t3 * 4 + 1]);
+          const float v20 = (h7[t3 * 4 + 2] + h6[t3 * 4 + 2]);
+          const float v21 = (h7[t3 * 4 + 3] + h6[t3 * 4 + 3]);
+          wide_store((uint4 *)(b2_R + (i64)x_i_5), __float_as_uint(v18), __float_as_uint(v19), __float_as_uint(v20), __float_as_uint(v21));
+        }
       }
     }
   }
