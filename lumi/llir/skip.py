@@ -49,6 +49,17 @@ def holds_nowhere(
     return " || ".join(tests)
 
 
+def holds_everywhere(
+    conditions: Iterable[Term], positions: Callable[[str], Ends], declare: Callable[[str, str], str]
+) -> str:
+    """Code for "all conditions hold everywhere in the current tile"; empty when there are none.
+
+    One of which nothing is known counts as not holding.
+    """
+    writer = _Writer(positions, declare)
+    return " && ".join(f"{writer.ends(condition)[0]} > 0" for condition in conditions)
+
+
 @dataclass(frozen=True, slots=True)
 class _Writer:
     positions: Callable[[str], Ends]

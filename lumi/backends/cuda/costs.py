@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from lumi.backends.cuda import tiling
+from lumi.backends.cuda.mma import known
+from lumi.backends.cuda.mma import plan as tensor
+from lumi.backends.cuda.mma import price as tensor_price
 from lumi.backends.cuda.scope import Blocking
 from lumi.llir import spell
 from lumi.llir.kernel import Kernel, Load, Loop, Map, Schedule, Statement, walk
@@ -82,7 +85,7 @@ BARRIERS = 6e-6
 """Seconds of a turn of a loop whose values all threads of a block share."""
 
 
-FREE = ("ring", "lines", "walk")
+FREE = ("ring", "lines", "walk", "mma")
 """Templates that choose all tiles by themselves."""
 
 
@@ -138,6 +141,13 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             lines = math.prod(work.sizes[a] for a in kernel.grid)
             busy = min(1.0, AT_ONCE * lines / MACHINE.units)
             return replace(found, seconds=LINES[0] + max(found.traffic / (LINES[1] * busy), found.floor))
+        case "mma":
+            form = known.look(kernel).form
+            assert form is not None, "only what tensor cores compute has this schedule"
+            made = tensor.plan(form, options)
+            seconds = tensor_price.seconds(made, dims, MACHINE, found.traffic)
+            floor = max(found.traffic / MACHINE.bandwidth, found.flops / tensor_price.PEAK)
+            return replace(found, seconds=seconds, floor=floor)
         case "walk":
             floor = found.traffic / MACHINE.bandwidth
             return replace(found, seconds=max(_walked(work), WALK[0] + floor), floor=floor)

@@ -20,6 +20,7 @@ from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import cache, ctype, direct, frame, line, lines, matrix, ring, tiling, walk
 from lumi.backends.cuda.ctype import register
+from lumi.backends.cuda.mma import code as tensor
 from lumi.backends.cuda.nests import Nests
 from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, single
 from lumi.backends.cuda.staged import WARP
@@ -66,6 +67,9 @@ def emit(step: Step, name: str) -> Code:
     Raises `ValueError` when the values a block must hold do not fit its shared memory.
     """
     options = dict(step.schedule.options)
+    if step.schedule.template == "mma":
+        text, numbers = tensor.write(step.kernel, options, name)
+        return Code(text, numbers.threads, numbers.shared, tensor.grid(numbers))
     if step.schedule.template == "walk":
         return _walk(step.kernel, options, name)
     if step.schedule.template in STAGED:
@@ -135,6 +139,7 @@ def source(functions: Iterable[str]) -> str:
     files = ["kernel.cuh"]
     files += ["ring.cuh"] if any(mark in t for t in texts for mark in _STAGES) else []
     files += ["cluster.cuh"] if any("cluster_wait" in t for t in texts) else []
+    files += ["mma.cuh"] if any("copy_tile<" in t for t in texts) else []
     return "\n".join([*(helpers(folder / f) for f in files), *texts])
 
 

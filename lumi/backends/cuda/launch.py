@@ -77,6 +77,8 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
 def _fitting(step: Step, gpu: Gpu) -> Step:
     """The step under a schedule that the GPU can run."""
     fits = step.schedule.template not in STAGED or (gpu.starts_early and gpu.room >= ROOM)
+    if step.schedule.template == "mma":
+        fits = emit(step, NAME).shared <= gpu.room
     return step if fits else replace(step, schedule=DEFAULT)
 
 

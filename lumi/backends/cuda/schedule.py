@@ -11,6 +11,8 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
   through `stages` stages in shared memory.
 - `direct`: for the same, lines going straight into registers, `users` threads in each of `blocks` blocks
   sharing one.
+- `mma`: for products of halves by tensor cores, tiles of which pass through `stages` stages in shared memory;
+  see `mma.plan` for its numbers.
 - `walk`: for loops that carry weighed sums of the rows of a cache: a warp walks along them, blocks have
   `warps`.
 - `cublaslt`: for matrix products with what the library does to a result, where there is the library; see
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 from lumi.backends.cuda import cache, direct, gemm, line, lines, matrix, ring
 from lumi.backends.cuda.library import find_library
+from lumi.backends.cuda.mma import known
 from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, walk
 
 DEFAULT = Schedule("simt")
@@ -81,6 +84,7 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
         *(_staged(kernel) if reduces else ()),
         *(_WALKS if reduces and cache.find(kernel) is not None else ()),
         *(gemm.SCHEDULES if is_product else ()),
+        *(known.look(kernel).schedules if reduces else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),
     )
 

@@ -1,0 +1,218 @@
+/* Tiles of halves in shared memory, and their products by tensor cores.
+ *
+ * A tile in shared memory is LINES lines of CHUNKS pieces of 16 bytes.  A warp's part of a result is
+ * `float v[ROWS][COLUMNS]` in each thread: row i is lane / 4 + 8 i, column j is lane % 4 * 2 + j / 2 * 8 + j % 2.
+ */
+
+/* ---- tiles in shared memory ---- */
+
+/* Pieces from one line to the next.  Eight lines lie apart in banks: where the pieces change places from line to
+ * line, or the lines are an odd number of pieces apart. */
+template <int CHUNKS> struct Lines { static const int step = CHUNKS % 8 == 0 ? CHUNKS : CHUNKS | 1; };
+
+template <int CHUNKS> INLINE u32 place(int line, int chunk) {
+  return (u32)(line * Lines<CHUNKS>::step + (CHUNKS % 8 == 0 ? chunk ^ (line & 7) : chunk)) * 16;
+}
+
+INLINE u32 shared_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
+
+/* Copies of SIZE bytes that are on their way when this returns; those from `bytes` on become 0. */
+template <int SIZE> INLINE void async_copy(u32 to, const void *from, int bytes) {
+  if (SIZE == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(bytes), "n"(SIZE)
+                 : "memory");
+}
+INLINE void async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LEFT> INLINE void async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
+
+INLINE int within(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
+
+/* Copies a tile by all THREADS; `step` elements lie between lines in memory, of which WIDTH are aligned.
+ * Lines from `lines` on, and what lies behind `length` elements of a line, become 0. */
+template <int LINES, int CHUNKS, int THREADS, int WIDTH, bool WHOLE>
+INLINE void copy_tile(u32 to, const u16 *from, i64 step, int lines, int length) {
+#pragma unroll
+  for (int n = threadIdx.x; n < LINES * CHUNKS; n += THREADS) {
+    const int line = n / CHUNKS, chunk = n % CHUNKS;
+    const u32 target = to + place<CHUNKS>(line, chunk);
+    if (WHOLE && WIDTH == 8) {
+      async_copy<16>(target, from + line * step + chunk * 8, 16);
+      continue;
+    }
+    const int left = line < lines ? within(length - chunk * 8, 0, 8) : 0;
+    const u16 *const source = left ? from + line * step + chunk * 8 : from;
+    if (WIDTH > 1) {
+#pragma unroll
+      for (int k = 0; k < 8; k += WIDTH)
+        async_copy<(WIDTH > 1 ? WIDTH : 2) * 2>(target + k * 2, left > k ? source + k : from,
+                                                within(left - k, 0, WIDTH) * 2);
+    } else {
+      u32 words[4];
+#pragma unroll
+      for (int k = 0; k < 4; k++)
+        words[k] = two(left > 2 * k ? source[2 * k] : 0, left > 2 * k + 1 ? source[2 * k + 1] : 0);
+      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(target), "r"(words[0]), "r"(words[1]),
+                   "r"(words[2]), "r"(words[3])
+                   : "memory");
+    }
+  }
+}
+
+/* ---- factors in registers ---- */
+
+template <bool ACROSS> INLINE void load_matrices(u32 (&r)[4], u32 from) {
+  if (ACROSS)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(from));
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(from));
+}
+
+/* Rows `row` … + 16 TILES of a tile at the summed positions 16 k … + 16.  Lines are rows, or with ACROSS
+ * summed positions. */
+template <int CHUNKS, bool ACROSS, int TILES> INLINE void load_rows(u32 (&a)[TILES][4], u32 tile, int row, int k) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int m = 0; m < TILES; m++)
+    if (ACROSS)
+      load_matrices<true>(a[m], tile + place<CHUNKS>(k * 16 + (lane >> 4) * 8 + lane % 8,
+                                                     row / 8 + m * 2 + (lane >> 3) % 2));
+    else
+      load_matrices<false>(a[m], tile + place<CHUNKS>(row + m * 16 + lane % 16, k * 2 + (lane >> 4)));
+}
+
+/* Sixteen columns from `column` on at the summed positions 16 k … + 16. */
+template <int CHUNKS, bool ACROSS> INLINE void load_columns(u32 (&b)[4], u32 tile, int column, int k) {
+  const int lane = threadIdx.x % 32;
+  if (ACROSS)
+    load_matrices<true>(
+        b, tile + place<CHUNKS>(k * 16 + (lane >> 3) % 2 * 8 + lane % 8, column / 8 + (lane >> 4)));
+  else
+    load_matrices<false>(
+        b, tile + place<CHUNKS>(column + (lane >> 4) * 8 + lane % 8, k * 2 + (lane >> 3) % 2));
+}
+
+template <bool BF16> INLINE u32 pack(float low, float high) {
+  u32 both;
+  if (BF16)
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+
+/* Columns 16 k … + 16 of a result as a factor, of which `v` keeps what its halves leave over. */
+template <bool BF16, bool KEEP, int TILES, int COLUMNS>
+INLINE void take_rows(u32 (&a)[TILES][4], float (&v)[2 * TILES][COLUMNS], int k) {
+#pragma unroll
+  for (int m = 0; m < TILES; m++)
+#pragma unroll
+    for (int n = 0; n < 4; n++) {
+      float &low = v[2 * m + n % 2][4 * k + n / 2 * 2], &high = v[2 * m + n % 2][4 * k + n / 2 * 2 + 1];
+      a[m][n] = pack<BF16>(low, high);
+      if (KEEP) {
+        low -= BF16 ? from_bf16((u16)a[m][n]) : from_f16((u16)a[m][n]);
+        high -= BF16 ? from_bf16((u16)(a[m][n] >> 16)) : from_f16((u16)(a[m][n] >> 16));
+      }
+    }
+}
+
+/* ---- products ---- */
+
+template <bool BF16>
+INLINE void multiply_16x8(float &c0, float &c1, float &c2, float &c3, const u32 (&a)[4], u32 b0, u32 b1) {
+  if (BF16)
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+                 "{%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+                 "{%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* Adds the products of rows, and of the columns of a tile from `column` on, at the summed positions 16 k … + 16. */
+template <bool BF16, int CHUNKS, bool ACROSS, int TILES, int COLUMNS>
+INLINE void multiply(float (&v)[2 * TILES][COLUMNS], const u32 (&a)[TILES][4], u32 tile, int column, int k) {
+#pragma unroll
+  for (int n = 0; n < COLUMNS; n += 4) {
+    u32 b[4];
+    load_columns<CHUNKS, ACROSS>(b, tile, column + n * 4, k);
+#pragma unroll
+    for (int m = 0; m < TILES; m++) {
+      multiply_16x8<BF16>(v[2 * m][n], v[2 * m][n + 1], v[2 * m + 1][n], v[2 * m + 1][n + 1], a[m], b[0], b[1]);
+      multiply_16x8<BF16>(v[2 * m][n + 2], v[2 * m][n + 3], v[2 * m + 1][n + 2], v[2 * m + 1][n + 3], a[m], b[2],
+                          b[3]);
+    }
+  }
+}
+
+/* ---- elements ---- */
+
+/* The larger, NaN if either is: one instruction. */
+INLINE float most(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+/* 2^x to two units in the last place; what is smaller than every normal number is 0. */
+INLINE float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+/* Minus k · b where b is a number, else 0: what is added to k · a for k · (a - b), a never being above b. */
+INLINE float shift(float b, float k) { return b == -INFINITY ? 0.0f : -b * k; }
+
+/* Combinations over the four threads that share a row. */
+INLINE float quad_sum(float x) {
+  x += __shfl_xor_sync(FULL_WARP, x, 1);
+  return x + __shfl_xor_sync(FULL_WARP, x, 2);
+}
+INLINE float quad_max(float x) {
+  x = most(x, __shfl_xor_sync(FULL_WARP, x, 1));
+  return most(x, __shfl_xor_sync(FULL_WARP, x, 2));
+}
+
+/* ---- tiles of a loop ---- */
+
+struct Span { int first, last; };
+
+/* From the first to the last of `count` tiles for which `holds`, tested by a warp side by side. */
+template <typename F> INLINE Span all_that(int count, F holds) {
+  Span found = {count, 0};
+  for (int from = 0; from < count; from += 32) {
+    const int tile = from + threadIdx.x % 32;
+    const u32 mask = __ballot_sync(FULL_WARP, tile < count && holds(tile));
+    if (mask) {
+      found.first = least(found.first, from + __ffs(mask) - 1);
+      found.last = from + 32 - __clz(mask);
+    }
+  }
+  return found;
+}
+/* The first tiles in a row for which `holds`, between two tiles. */
+template <typename F> INLINE Span first_that(Span of, F holds) {
+  Span found = {of.last, of.last};
+  for (int from = of.first; from < of.last; from += 32) {
+    const int tile = from + threadIdx.x % 32;
+    const u32 mask = __ballot_sync(FULL_WARP, tile < of.last && holds(tile));
+    if (found.first == of.last) {
+      if (!mask) continue;
+      found.first = from + __ffs(mask) - 1;
+    }
+    const u32 ended = ~mask & (found.first > from ? ~0u << (found.first - from) : ~0u);
+    if (ended) {
+      found.last = least(from + __ffs(ended) - 1, of.last);
+      break;
+    }
+  }
+  return found;
+}

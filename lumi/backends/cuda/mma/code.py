@@ -1,0 +1,26 @@
+"""A kernel under a schedule of this template as CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lumi.backends.cuda.mma.cascade import CascadeWriter
+from lumi.backends.cuda.mma.plan import Plan, plan
+from lumi.backends.cuda.mma.recognise import recognise
+from lumi.backends.cuda.mma.sums import SumWriter
+from lumi.dim import Extent
+from lumi.llir.kernel import Kernel
+
+
+def write(kernel: Kernel, options: Mapping[str, int], name: str) -> tuple[str, Plan]:
+    """The function of a kernel, and its numbers.  Raises `RefusalError` for what tensor cores cannot do."""
+    made = plan(recognise(kernel), options)
+    writer = SumWriter(made, name) if made.form.cascade is None else CascadeWriter(made, name)
+    return writer.function(), made
+
+
+def grid(made: Plan) -> tuple[tuple[Extent, int], ...]:
+    """The extents and tiles of the axes that cells are counted by."""
+    form, axes = made.form, made.form.program.kernel.axes
+    tiles = ((form.row, made.rows), (form.column, made.width_of(form.column)))
+    return (*((axes[a], 1) for a in form.outer), *((axes[a], tile) for a, tile in tiles))

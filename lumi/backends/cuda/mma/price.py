@@ -1,0 +1,143 @@
+"""What a kernel on tensor cores should take on an H200: its instructions, its stages, what it waits for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lumi import dim
+from lumi.backends.cuda.mma.form import Form, Product, Stored
+from lumi.backends.cuda.mma.plan import STEP, Plan, up
+from lumi.llir.kernel import Map, Reduce
+from lumi.search.guard import active_share
+from lumi.search.model import PRICES, Machine
+
+RATE = 3300.0
+"""Operations a cycle of a multiprocessor by `mma.sync`, at best."""
+
+BANKS = 128.0
+"""Bytes a cycle that shared memory gives."""
+
+LANES = 128.0
+"""Elementwise operations a cycle of a multiprocessor."""
+
+CYCLE = 1 / 1.6e9
+"""Seconds."""
+
+LATENCY = 1200.0
+"""Cycles until a tile has come from memory."""
+
+SHARED = 227 << 10
+"""Bytes of shared memory of a multiprocessor."""
+
+REGISTERS = 64 << 10
+"""Registers of a multiprocessor."""
+
+PEAK = 990e12
+"""Operations a second that no kernel exceeds."""
+
+BUSY = 8
+"""Warps that keep a multiprocessor's tensor cores busy."""
+
+ALONE = 0.5
+"""Share of elementwise work that other warps' products do not hide."""
+
+CACHE = 5.5e12
+"""Bytes a second that all multiprocessors get from the last cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What a block does in a turn: cycles of products, of elementwise work; bytes that it asks for."""
+
+    products: float
+    elements: float
+    bytes: float
+
+
+def seconds(made: Plan, dims: Mapping[str, int], machine: Machine, traffic: float) -> float:
+    """The estimate of one run that moves `traffic` bytes at least."""
+    form, axes = made.form, made.form.program.kernel.axes
+    sizes = {a: max(dim.value(e, dims), 1) for a, e in axes.items()}
+    high, wide = -(-sizes[form.row] // made.rows), -(-sizes[form.column] // made.width_of(form.column))
+    cells = high * wide * math.prod(sizes[a] for a in form.outer)
+    turns, turn = _turns(made, sizes, dims), _turn(made)
+    blocks = _resident(made)
+    here = min(blocks, max(1, cells // machine.units))
+    warps = made.threads // 32 * here
+    filled = math.sqrt(min(1.0, warps / BUSY))
+    work = (turn.products + ALONE * turn.elements) / filled
+    waiting = LATENCY / max(made.stages - 1, 0.7) / here
+    cell = turns * max(work, waiting) + 2 * LATENCY / here + _epilogue(made)
+    waves = cells / machine.units
+    rounds = max(math.ceil(waves), 1) if waves < blocks else waves + 0.5
+    compute = rounds * cell * CYCLE
+    memory = max(traffic / machine.bandwidth, cells * turns * turn.bytes / CACHE)
+    return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
+
+
+def _resident(made: Plan) -> int:
+    """Blocks of a multiprocessor at once."""
+    registers = up(min(made.registers + 16, 255), 8) * made.threads
+    return max(1, min(SHARED // (made.shared + 1024), REGISTERS // registers, 2048 // made.threads))
+
+
+def _turns(made: Plan, sizes: Mapping[str, int], dims: Mapping[str, int]) -> float:
+    """Turns of a cell, those that are skipped left out."""
+    cascade = made.form.cascade
+    if cascade is None:
+        return float(sum(_stages(made, s.products[0], sizes) for s in made.form.sums))
+    length = sizes[cascade.axis]
+    if cascade.loop.chunk is not None:
+        length = -(-length // sizes[cascade.loop.chunk])
+    turns = float(-(-length // made.columns))
+    if cascade.loop.guards:
+        tiles = dict.fromkeys(sizes, 1) | {made.form.row: made.rows, cascade.axis: made.columns}
+        turns *= active_share(cascade.loop.guards, sizes, tiles, dims)
+    return max(turns, 1.0)
+
+
+def _stages(made: Plan, product: Product, sizes: Mapping[str, int]) -> int:
+    loop = next(s.loop for s in made.form.sums if product in s.products)
+    length = sizes[product.summed]
+    if loop is not None and loop.chunk is not None:
+        length = -(-length // sizes[loop.chunk])
+    return -(-length // made.depth) * math.prod(sizes[a] for a in product.outer_summed)
+
+
+def _turn(made: Plan) -> _Turn:
+    """The work of a block in a turn; of several sums, that of the longest list of products."""
+    form, products, moved = made.form, 0.0, dict[object, float]()
+    groups = [s.products for s in form.sums] or [form.products]
+    for product in max(groups, key=len):
+        depth, columns = made.depth_of(product), made.width_of(product.columns)
+        parts = 1 if isinstance(product.a, Stored) or product.a.exact else made.parts
+        operations = 2.0 * made.rows * columns * depth * parts
+        read = made.high * columns * depth * 2.0
+        if isinstance(product.a, Stored) and not made.held:
+            read += made.wide * made.rows * depth * 2.0
+        products += max(operations / RATE, read * max(parts, 1) / BANKS)
+        for factor in (product.a, product.b):
+            if isinstance(factor, Stored) and not (form.cascade is not None and factor is product.a):
+                moved[factor] = float(made.tile(factor).size)
+    return _Turn(products, _elements(form, made), sum(moved.values()))
+
+
+def _elements(form: Form, made: Plan) -> float:
+    """Cycles of what a turn of a cascade makes of its products."""
+    if form.cascade is None:
+        return 0.0
+    axis, work = form.cascade.axis, 0.0
+    for statement in form.cascade.loop.body:
+        if isinstance(statement, Map) and {axis, form.row} <= set(statement.axes):
+            work += PRICES.get(statement.op, 1)
+        elif isinstance(statement, Reduce):
+            work += 1.0
+    rescaled = sum(made.width_of(u.product.columns) for u in form.cascade.updates if u.factor is not None)
+    return made.rows * (work * made.columns + rescaled) / LANES
+
+
+def _epilogue(made: Plan) -> float:
+    """Cycles of what follows the sums, of which every column costs about an operation and a store."""
+    return made.rows * made.width_of(made.form.column) * (STEP / LANES)

@@ -1,0 +1,351 @@
+"""Which kernels tensor cores can compute, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from lumi.backends.cuda.mma.bound import is_between_zero_and_one
+from lumi.backends.cuda.mma.form import (
+    Cascade,
+    Computed,
+    Form,
+    Product,
+    RefusalError,
+    Stored,
+    Sums,
+    Update,
+)
+from lumi.backends.cuda.values import folds_below, long
+from lumi.dtype import BF16, F16, F32, DType
+from lumi.llir import spell
+from lumi.llir.arrange import arrange
+from lumi.llir.kernel import Carry, Dot, Kernel, Load, Loop, Map, Operand, Reduce, Store, walk
+from lumi.llir.program import Fold, Program, axes_of, is_plain, partial_of
+
+FACTORS = (BF16, F16)
+"""Types that tensor cores multiply as exactly as f32 does."""
+
+TURN = 512
+"""Positions, at most, of a sum that each turn of a cascade takes whole."""
+
+SOME = 1 << 12
+"""Positions assumed of an axis whose extent is known at run time only, when an axis of tiles is chosen."""
+
+Factor = tuple[Load | Computed, DType]
+
+
+def recognise(kernel: Kernel) -> Form:
+    """The form of a kernel.  Raises `RefusalError`."""
+    statements = list(walk(kernel.body))
+    if not any(isinstance(s, Dot) for s in statements):
+        raise RefusalError("it multiplies nothing")
+    if not any(isinstance(s, Load) and s.access.dtype in FACTORS for s in statements):
+        raise RefusalError("no factor is of halves")
+    return _Recogniser(kernel).form()
+
+
+class _Recogniser:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.program: Program = arrange(kernel, {}, flat=True, largest={True: 0, False: 0})
+        self.table = self.program.definitions
+        self.carried = [s for s in kernel.body if isinstance(s, Loop) and not is_plain(s)]
+        self.stores = tuple(_stores(kernel))
+
+    def form(self) -> Form:
+        """The form.  Raises `RefusalError`."""
+        sums = [s for s in self.carried if _only_sums(s)]
+        cascades = [s for s in self.carried if s not in sums]
+        if len(cascades) > 1 or (cascades and sums):
+            raise RefusalError("it has several loops that carry values around")
+        loop = cascades[0] if cascades else None
+        folds = [*self._folds(loop), *(f for s in sums for f in _folds_of(s))]
+        reasons: list[str] = []
+        for row, column in self._tiles(folds, loop):
+            try:
+                return self._form(loop, folds, row, column)
+            except RefusalError as error:
+                reasons.append(str(error))
+        raise RefusalError(reasons[0] if reasons else "its products have no rows and columns")
+
+    def _folds(self, loop: Loop | None) -> list[Fold]:
+        """Every reduction that results need, none of which may lie where tiles do not reach."""
+        roots: list[Operand] = [s.value for s in self.stores]
+        roots += [c.next for c in loop.carries] if loop is not None else []
+        found = list(folds_below(self.program, roots).values())
+        for fold in found:
+            if fold.loop is not None and fold.loop.guards:
+                raise RefusalError("a sum skips tiles")
+            if loop is None and len(fold.terms) != 2:
+                raise RefusalError("it reduces what is no product")
+            if loop is not None and self.program.levels[fold.var] == 0:
+                raise RefusalError("it reduces outside of its loop")
+            if fold.dtype != F32:
+                raise RefusalError(f"it sums in {fold.dtype}")
+        return found
+
+    # -- rows and columns
+
+    def _tiles(self, folds: Sequence[Fold], loop: Loop | None) -> Iterator[tuple[str, str]]:
+        """Axes for rows and columns of a tile, the best first."""
+        grid = set(long(self.kernel, self.kernel.grid))
+        seen: dict[tuple[str, str], None] = {}
+        for fold in folds:
+            if len(fold.terms) != 2:
+                continue
+            first, second = (self._axes(t) for t in fold.terms)
+            if loop is not None and not set(loop.axes) & set(fold.over):
+                continue
+            for left, right in ((first, second), (second, first)):
+                rows = self._ranked(left - right & left)
+                columns = self._ranked(right - left)
+                pairs = [(r, c) for r in rows for c in columns if {r, c} <= grid]
+                seen.update(dict.fromkeys(pairs))
+        return iter(sorted(seen, key=lambda pair: not self._is_stored_along(pair[1])))
+
+    def _ranked(self, axes: set[str]) -> list[str]:
+        """Long axes, the longest first, of equal ones the last."""
+        order = list(self.kernel.axes)
+
+        def rank(axis: str) -> tuple[int, int]:
+            extent = self.kernel.axes[axis]
+            return (extent if isinstance(extent, int) else SOME, order.index(axis))
+
+        return sorted(long(self.kernel, axes), key=rank, reverse=True)
+
+    def _is_stored_along(self, axis: str) -> bool:
+        return all(spell.step(s.access, axis) == 1 for s in self.stores if axis in s.access.axes())
+
+    def _axes(self, operand: Operand) -> set[str]:
+        if not isinstance(operand, str):
+            return set()
+        return set(long(self.kernel, axes_of(self.table[operand])))
+
+    # -- the form
+
+    def _form(self, loop: Loop | None, folds: Sequence[Fold], row: str, column: str) -> Form:
+        cascade, sums = None, tuple[Sums, ...]()
+        if loop is None:
+            sums = self._sums(folds, row, column)
+            dtype = self._dtype(p for s in sums for p in s.products)
+        else:
+            cascade = self._cascade(loop, row, column)
+            dtype = self._dtype((*cascade.products, *(u.product for u in cascade.updates)))
+        outer = tuple(a for a in long(self.kernel, self.kernel.grid) if a not in (row, column))
+        form = Form(self.program, row, column, outer, dtype, sums, cascade, self.stores)
+        self._check_stores(form)
+        return form
+
+    def _dtype(self, products: Iterator[Product] | tuple[Product, ...]) -> DType:
+        loads = [f.load for p in products for f in (p.a, p.b) if isinstance(f, Stored)]
+        found = {x.access.dtype for x in loads}
+        if len(found) != 1:
+            raise RefusalError("its factors are of several types")
+        return found.pop()
+
+    def _check_stores(self, form: Form) -> None:
+        grid = {form.row, form.column, *form.outer}
+        for store in form.stores:
+            mine = set(long(self.kernel, store.axes))
+            if not mine <= grid:
+                raise RefusalError("it stores along an axis that is not of its grid")
+            if form.row not in mine:
+                raise RefusalError("it stores what has no rows")
+
+    def _sums(self, folds: Sequence[Fold], row: str, column: str) -> tuple[Sums, ...]:
+        groups: dict[tuple[object, ...], list[Product]] = {}
+        loops: dict[tuple[object, ...], Loop | None] = {}
+        for fold in folds:
+            product = self._product(fold.var, fold, row, column)
+            chunk = None if fold.loop is None else fold.loop.chunk
+            key = (product.summed, product.outer_summed, chunk)
+            groups.setdefault(key, []).append(product)
+            loops[key] = fold.loop
+        return tuple(Sums(tuple(ps), loops[key]) for key, ps in groups.items())
+
+    def _product(self, var: str, fold: Fold | Dot, row: str, column: str) -> Product:
+        """A product of two factors that lie in memory."""
+        over = long(self.kernel, fold.over)
+        terms = fold.terms if isinstance(fold, Fold) else (fold.a, fold.b)
+        for a, b in (terms, terms[::-1]):
+            if row not in self._axes(a) or column not in self._axes(b):
+                continue
+            if row in self._axes(b) or column in self._axes(a):
+                raise RefusalError("both factors have the rows or the columns")
+            left, right = self._load(a), self._load(b)
+            reasons = list[str]()
+            for summed in self._ranked(set(over)):
+                others = tuple(x for x in over if x != summed)
+                try:
+                    made = self._stored(left, row, summed), self._stored(right, column, summed)
+                    return Product(var, *made, column, summed, others)
+                except RefusalError as error:
+                    reasons.append(str(error))
+            raise RefusalError(reasons[0] if reasons else "it sums over nothing")
+        raise RefusalError("a product lacks the rows or the columns of the others")
+
+    def _load(self, operand: Operand) -> Load:
+        """The load of halves that a factor is."""
+        definition = self.table[operand] if isinstance(operand, str) else None
+        if isinstance(definition, Map) and definition.op == "cast.f32":
+            (argument,) = definition.args
+            definition = self.table[argument] if isinstance(argument, str) else None
+        if not isinstance(definition, Load):
+            raise RefusalError("a factor is computed")
+        if definition.access.dtype not in FACTORS:
+            raise RefusalError(f"a factor is of {definition.access.dtype}")
+        if definition.dtype not in (F32, definition.access.dtype):
+            raise RefusalError(f"a factor is read as {definition.dtype}")
+        return definition
+
+    def _stored(self, load: Load, outer: str, summed: str) -> Stored:
+        """How a factor lies in memory along the two axes of a tile."""
+        steps = {axis: spell.step(load.access, axis) for axis in long(self.kernel, load.axes)}
+        if any(steps.get(axis) is None for axis in (outer, summed)):
+            raise RefusalError("a factor is not read along lines")
+        if any(self._axes(d) & {outer, summed} for d in load.data):
+            raise RefusalError("a factor is gathered element by element")
+        along = [axis for axis in (summed, outer) if steps[axis] == 1]
+        if not along:
+            raise RefusalError("neighbours in a factor lie apart")
+        return Stored(load, outer, summed, along[0])
+
+    # -- cascades
+
+    def _cascade(self, loop: Loop, row: str, column: str) -> Cascade:
+        axes = long(self.kernel, loop.axes)
+        if len(axes) != 1 or loop.axes != axes:
+            raise RefusalError("its loop runs over several axes")
+        (axis,) = axes
+        if any(isinstance(s, Store) for s in walk(loop.body)):
+            raise RefusalError("it stores in its loop")
+        products, sums = [], dict[str, Product]()
+        for statement in loop.body:
+            match statement:
+                case Loop() if is_plain(statement):
+                    if statement.chunk is not None:
+                        raise RefusalError("a sum inside its loop runs in chunks")
+                    folds = [self.table[c.final] for c in statement.carries]
+                    made = [self._turn(f, row, axis) for f in folds if isinstance(f, Fold)]
+                    products += made
+                case Loop():
+                    raise RefusalError("it has a loop in its loop that carries values around")
+                case Dot() if axis in statement.over:
+                    sums[statement.var] = self._sum(statement, row, axis, column)
+                case Dot():
+                    products.append(self._turn(statement, row, axis))
+                case Reduce():
+                    self._check_reduction(statement, row, axis)
+                case _:
+                    pass
+        return self._carries(loop, axis, tuple(products), sums, row)
+
+    def _turn(self, fold: Fold | Dot, row: str, axis: str) -> Product:
+        """A product of a turn of the loop, whose columns are the positions of the turn."""
+        found = self._product(fold.var, fold, row, axis)
+        extent = self.kernel.axes[found.summed]
+        if found.outer_summed:
+            raise RefusalError("a sum inside its loop runs over several axes")
+        if not isinstance(extent, int) or extent > TURN:
+            raise RefusalError("a sum inside its loop is long")
+        return found
+
+    def _sum(self, dot: Dot, row: str, axis: str, column: str) -> Product:
+        """A product that is summed over the positions of the loop."""
+        if long(self.kernel, dot.over) != (axis,):
+            raise RefusalError("a product is summed over more than the positions of the loop")
+        for a, b in ((dot.a, dot.b), (dot.b, dot.a)):
+            if row in self._axes(a) and axis in self._axes(a) and column in self._axes(b):
+                if column in self._axes(a) or row in self._axes(b):
+                    raise RefusalError("both factors have the rows or the columns")
+                stored = self._stored(self._load(b), column, axis)
+                return Product(dot.var, self._computed(a, stored.load.access.dtype), stored, column, axis, ())
+        raise RefusalError("a product lacks the rows or the columns of the others")
+
+    def _computed(self, operand: Operand, dtype: DType) -> Computed:
+        assert isinstance(operand, str)
+        definition = self.table[operand]
+        exact = False
+        if isinstance(definition, Map) and definition.op == "cast.f32":
+            (argument,) = definition.args
+            inner = self.table[argument] if isinstance(argument, str) else None
+            exact = isinstance(inner, Map) and inner.op == f"cast.{dtype}"
+        return Computed(operand, exact, is_between_zero_and_one(self.table, operand))
+
+    def _check_reduction(self, statement: Reduce, row: str, axis: str) -> None:
+        if long(self.kernel, statement.over) != (axis,):
+            raise RefusalError("it reduces over more than the positions of its loop")
+        if statement.op not in ("sum", "max") or statement.dtype != F32:
+            raise RefusalError(f"it reduces {statement.dtype} by {statement.op}")
+
+    def _carries(
+        self, loop: Loop, axis: str, products: tuple[Product, ...], sums: Mapping[str, Product], row: str
+    ) -> Cascade:
+        updates, rows = list[Update](), list[Carry]()
+        columns = {p.columns for p in sums.values()}
+        for carry in loop.carries:
+            update = self._update(loop, carry, sums)
+            if update is not None:
+                updates.append(update)
+            elif set(long(self.kernel, carry.axes)) & {*columns, axis} or carry.dtype != F32:
+                raise RefusalError("it carries tiles that are no sums of products")
+            elif any(carry.next in (c.previous, c.next) for c in loop.carries if c is not carry):
+                raise RefusalError("its carries exchange their values")
+            elif row not in carry.axes:
+                raise RefusalError("it carries values that have no rows")
+            else:
+                rows.append(carry)
+        if len(updates) != len(sums) or not updates:
+            raise RefusalError("its loop sums no products up, or uses such sums otherwise")
+        if not products:
+            raise RefusalError("its loop computes no product to multiply with")
+        return Cascade(loop, axis, products, tuple(updates), tuple(rows))
+
+    def _update(self, loop: Loop, carry: Carry, sums: Mapping[str, Product]) -> Update | None:
+        """A carry as a sum of products that nothing else in the loop reads."""
+        made = {s.var: s for s in loop.body if isinstance(s, Map)}
+        last = made.get(carry.next)
+        if last is None or last.op != "add" or carry.op != "sum":
+            return None
+        parts = [a for a in last.args if isinstance(a, str) and a in sums]
+        rest = [a for a in last.args if a not in parts]
+        if len(parts) != 1 or len(rest) != 1:
+            return None
+        product = sums[parts[0]]
+        readers = [v for v in (parts[0], carry.previous) if self._readers(v) != 1]
+        if readers:
+            raise RefusalError("its loop sums no products up, or uses such sums otherwise")
+        if rest[0] == carry.previous:
+            return Update(carry, None, product)
+        scaled = made.get(rest[0]) if isinstance(rest[0], str) else None
+        if scaled is None or scaled.op != "mul" or carry.previous not in scaled.args:
+            return None
+        factor = next((a for a in scaled.args if a != carry.previous), None)
+        if not isinstance(factor, str) or self._axes(factor) & {product.columns, product.summed}:
+            return None
+        return Update(carry, factor, product)
+
+    def _readers(self, var: str) -> int:
+        maps = [s for s in walk(self.kernel.body) if isinstance(s, Map)]
+        return sum(s.args.count(var) for s in maps)
+
+
+def _only_sums(loop: Loop) -> bool:
+    """Whether a loop does nothing but sum products up, as one over a chunk does."""
+    return bool(loop.carries) and all(isinstance(partial_of(c, loop), Dot) for c in loop.carries)
+
+
+def _folds_of(loop: Loop) -> Iterator[Fold]:
+    """The sums of such a loop."""
+    if loop.guards:
+        raise RefusalError("a sum skips tiles")
+    for carry in loop.carries:
+        dot = partial_of(carry, loop)
+        assert isinstance(dot, Dot), "the loop only sums products up"
+        yield Fold(carry.final, "sum", dot.over, (dot.a, dot.b), carry.axes, carry.dtype, loop)
+
+
+def _stores(kernel: Kernel) -> Iterator[Store]:
+    for statement in walk(kernel.body):
+        if isinstance(statement, Store):
+            yield statement
