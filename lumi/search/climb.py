@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from lumi.search.dag import AXES
 from lumi.search.draft import Draft, InfeasibleError
-from lumi.search.planner import Assembly, Planner
+from lumi.search.launch import Assembly
+from lumi.search.planner import Planner
 from lumi.search.space import Genome
 
 GAIN = 1e-6
@@ -19,16 +20,15 @@ GAIN = 1e-6
 
 
 class Move(NamedTuple):
-    """Other nodes for some classes (class, index), or the class to start or stop storing."""
+    """Other nodes for some classes (class, index), or the classes to start or stop storing."""
 
     nodes: tuple[tuple[int, int], ...]
-    toggle: int | None = None
+    toggles: tuple[int, ...] = ()
 
     def apply(self, genome: Genome) -> Genome:
         """The changed genome."""
         choice = {**genome.choice, **dict(self.nodes)} if self.nodes else genome.choice
-        cuts = genome.cuts if self.toggle is None else genome.cuts ^ {self.toggle}
-        return Genome(choice, cuts)
+        return Genome(choice, genome.cuts ^ frozenset(self.toggles))
 
 
 class Climb:
@@ -75,7 +75,24 @@ class Climb:
             if self.best.draft is draft:
                 yield from self._pairs(move)
         if number in space.readable or self._is_storable(number):
-            yield Move((), number)
+            yield Move((), (number,))
+            yield from self._slides(number)
+            yield from self._dissolved(number)
+
+    def _slides(self, number: int) -> Iterator[Move]:
+        """Storing something that is made of a stored class in its place, where nothing else needs that."""
+        for user in dict.fromkeys(self.best.draft.users.get(number, ())):
+            cuts = self.best.draft.genome.cuts
+            if number in cuts and user not in cuts and self._is_storable(user):
+                yield Move((), (number, user))
+
+    def _dissolved(self, number: int) -> Iterator[Move]:
+        """Storing nothing that the kernel of a class stores, where that is several temporaries."""
+        outputs = self.planner.space.outputs
+        for piece in self.best.pieces:
+            stored = [c for c, _ in piece.outs]
+            if number == stored[0] and len(stored) > 1 and not any(c in outputs for c in stored):
+                yield Move((), tuple(stored))
 
     def _is_storable(self, number: int) -> bool:
         body, space = self.best.draft.bodies.get(number), self.planner.space
@@ -96,28 +113,27 @@ class Climb:
         """Make a change at a class if it gains."""
         draft = self.best.draft
         genome = move.apply(draft.genome)
-        toggled = () if move.toggle is None else (move.toggle,)
         self.derived = None
         try:
-            self.derived = draft.derive(genome, [number] if move.nodes else (), toggled)
+            self.derived = draft.derive(genome, [number] if move.nodes else (), move.toggles)
             found = self.planner.assemble(self.derived)
         except InfeasibleError:
             return False
         if found.seconds >= self.best.seconds * (1 - GAIN):
             return False
-        self._accept(Assembly(self.planner.draft(genome), found.pieces, found.seconds), self.best)
+        self._accept(Assembly(self.planner.draft(genome), found.launches, found.seconds), self.best)
         return True
 
     def _accept(self, new: Assembly, old: Assembly) -> None:
         """Take a plan over, and mark every class of the kernels in which it differs from the old one."""
         self.clock += 1
-        for draft, pieces, others in (
-            (old.draft, old.pieces, new.pieces),
-            (new.draft, new.pieces, old.pieces),
+        for draft, launches, others in (
+            (old.draft, old.launches, new.launches),
+            (new.draft, new.launches, old.launches),
         ):
-            known = {p.outs for p in others}
-            for piece in pieces:
-                if piece.outs not in known:
-                    for number in draft.members([c for c, _ in piece.outs]):
+            known = {x.outs for x in others}
+            for launch in launches:
+                if launch.outs not in known:
+                    for number in draft.members([c for outs in launch.outs for c, _ in outs]):
                         self.changed[number] = self.clock
         self.best = new

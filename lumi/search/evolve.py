@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from lumi.search.climb import GAIN, Climb
 from lumi.search.draft import InfeasibleError
-from lumi.search.planner import Assembly, Planner
+from lumi.search.launch import Assembly
+from lumi.search.planner import Planner
 from lumi.search.space import Genome
 
 KEPT = 4

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step, Temporary, accesses
+from lumi.llir.kernel import KernelGraph, Step, Temporary, accesses
 from lumi.llir.rename import rename
 
 
-def finish(steps: Sequence[tuple[Kernel, Schedule]], outputs: frozenset[str]) -> KernelGraph:
-    """The graph of kernels in the order given.
+def finish(steps: Sequence[Step], outputs: frozenset[str]) -> KernelGraph:
+    """The graph of steps in the order given.
 
     Every buffer written that is none of the region's (`outputs`) is a temporary: `T0`, `T1` … in the
     order in which they are written.
     """
     names: dict[str, str] = {}
     temporaries: dict[str, Temporary] = {}
-    for kernel, _ in steps:
+    for kernel in (k for step in steps for k in step.kernels):
         for access, writes in accesses(kernel):
             if writes and access.buffer not in outputs and access.buffer not in names:
                 name = names[access.buffer] = f"T{len(names)}"
                 temporaries[name] = Temporary(access.shape, access.dtype)
     return KernelGraph(
-        tuple(Step(rename(kernel, names), schedule) for kernel, schedule in steps), temporaries
+        tuple(
+            Step(rename(s.kernel, names), s.schedule, tuple(rename(k, names) for k in s.beside))
+            for s in steps
+        ),
+        temporaries,
     )

@@ -6,14 +6,16 @@ trial times many kernels; the best ways together become the next incumbent only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lumi.llir.kernel import Kernel, Schedule
 from lumi.search.explain import Rival
-from lumi.search.planner import Assembly, Piece, Planner
+from lumi.search.launch import Assembly, Launch, Piece, alone
+from lumi.search.planner import Planner
 from lumi.search.protocol import Failure
-from lumi.search.trial import Bench, BudgetError, Way, ways
+from lumi.search.trial import Bench, BudgetError, Way, cost, ways
 from lumi.search.tune import variants
 
 NOISE = 0.02
@@ -24,6 +26,13 @@ RIVALS = 10
 
 NEAR = 1.25
 """How much slower than the incumbent a plan may be, before its kernels are tuned, to be tuned at all."""
+
+
+def modelled(planner: Planner, way: Way) -> float:
+    """Seconds of a launch by the model, under the schedule that it prefers."""
+    kernels = way.step.kernels
+    found = planner.price_together(kernels) if way.step.beside else planner.price(*kernels)
+    return math.inf if found is None else found[0]
 
 
 @dataclass(slots=True)
@@ -63,13 +72,28 @@ class Contest:
             pass
 
     def _enter(self, plan: Assembly) -> Contender | None:
-        contender = self._run(plan, tuple(self._favourite(p) for p in plan.pieces))
+        contender = self._run(plan, tuple(map(self._favourite, plan.launches)))
         if contender is None:
-            contender = self._run(plan, tuple(self._safe(p) for p in plan.pieces))
+            contender = self._run(plan, tuple(map(self._safe, plan.launches)))
         if contender is None:
             return None
         if self.best is not None and contender.seconds <= self.best.seconds * NEAR:
-            contender = self._tune(contender)
+            contender = self._apart(self._tune(contender))
+        return contender
+
+    def _apart(self, contender: Contender) -> Contender:
+        """The plan with every launch taken apart whose kernels are faster one by one."""
+        for launch in contender.plan.launches:
+            if len(launch.pieces) == 1:
+                continue
+            plan, place = contender.plan, contender.plan.launches.index(launch)
+            parts = tuple(map(alone, launch.pieces))
+            launches = (*plan.launches[:place], *parts, *plan.launches[place + 1 :])
+            made = Assembly(plan.draft, launches, sum(x.seconds for x in launches))
+            used = (*contender.ways[:place], *map(self._favourite, parts), *contender.ways[place + 1 :])
+            tried = self._run(made, used)
+            if tried is not None and tried.seconds < contender.seconds * (1 - NOISE):
+                contender = tried
         return contender
 
     def _run(self, plan: Assembly, used: tuple[Way, ...]) -> Contender | None:
@@ -78,30 +102,54 @@ class Contest:
         if isinstance(seconds, Failure):
             self.told()
             return None
-        modelled = sum(self.planner.price(w.kernel)[0] for w in used)
-        made = Contender(plan, used, seconds, modelled)
-        self.pairs.append((modelled, seconds))
+        expected = sum(modelled(self.planner, w) for w in used)
+        made = Contender(plan, used, seconds, expected)
+        self.pairs.append((expected, seconds))
         if self.best is None or seconds < self.best.seconds * (1 - NOISE):
             self.best = made
             self.curve.append((self.bench.trials, seconds))
         self.told()
         return made
 
-    def _favourite(self, piece: Piece) -> Way:
-        """The way of a kernel known to be fastest, or the one the model prefers."""
-        rivals = self._rivals(piece)
+    def _favourite(self, launch: Launch) -> Way:
+        """The way of a launch known to be fastest, or the one the model prefers."""
+        rivals = self._rivals(launch)
         timed = [(s, w) for w in rivals if (s := self.bench.known(w)) is not None]
         return min(timed, key=lambda t: t[0])[1] if timed else rivals[0]
 
-    def _safe(self, piece: Piece) -> Way:
-        """The way that works for any kernel."""
-        return ways(piece.kernel, self.bench.backend.schedules(piece.kernel)[:1])[0]
+    def _safe(self, launch: Launch) -> Way:
+        """The way that works for any kernels."""
+        return ways(launch.kernels, self._schedules(launch)[:1])[0]
 
-    def _rivals(self, piece: Piece) -> list[Way]:
-        """Ways that have not failed, the model's favourite first; the safe one if all have.
+    def _schedules(self, launch: Launch) -> Sequence[Schedule]:
+        backend = self.bench.backend
+        return (
+            backend.schedules(*launch.kernels)
+            if len(launch.pieces) == 1
+            else backend.together(launch.kernels)
+        )
 
-        Every schedule comes with its best tiles before any comes with its second best.
-        """
+    def _rivals(self, launch: Launch) -> list[Way]:
+        """Ways that have not failed, the model's favourite first; the safe one if all have."""
+        rivals: list[Way] = []
+        for way in self._ranked(*launch.pieces) if len(launch.pieces) == 1 else self._ranked_together(launch):
+            if len(rivals) == RIVALS:
+                break
+            if not self.bench.is_refused(way):
+                rivals.append(way)
+        return rivals or [self._safe(launch)]
+
+    def _ranked_together(self, launch: Launch) -> list[Way]:
+        """The ways of several kernels, their tiles as they are."""
+        backend, hints = self.bench.backend, self.bench.settings.hints
+
+        def seconds(way: Way) -> float:
+            return sum(cost(backend, way.step, h).seconds for h in hints)
+
+        return sorted(ways(launch.kernels, self._schedules(launch)), key=seconds)
+
+    def _ranked(self, piece: Piece) -> Iterator[Way]:
+        """The ways of a kernel: every schedule with its best tiles before any with its second best."""
         backend, hints = self.bench.backend, self.bench.settings.hints
         by_schedule: dict[Schedule, list[tuple[float, Kernel]]] = {}
         for variant in variants(self.planner, piece):
@@ -114,16 +162,12 @@ class Contest:
             for place, (seconds, kernel) in enumerate(sorted(kernels, key=lambda k: k[0]))
         ]
         ranked.sort(key=lambda r: r[:2])
-        rivals: list[Way] = []
         for _, _, kernel, schedule in ranked:
-            if len(rivals) == RIVALS:
-                break
-            rivals += [w for w in ways(kernel, [schedule]) if not self.bench.is_refused(w)]
-        return rivals or [self._safe(piece)]
+            yield from ways((kernel,), [schedule])
 
     def _tune(self, contender: Contender) -> Contender:
         """The plan with the fastest way of each kernel."""
-        rivals = [self._rivals(p) for p in contender.plan.pieces]
+        rivals = [self._rivals(x) for x in contender.plan.launches]
         for place in range(RIVALS):
             trial = tuple(
                 options[place] if place < len(options) and self.bench.known(options[place]) is None else kept
@@ -148,7 +192,10 @@ class Contest:
     def rivals_of(self, used: Way) -> tuple[Rival, ...]:
         """The other ways that a kernel was compared with, and their seconds."""
         others = [w for key, w in self.tried.get(used.key, {}).items() if key != used.key]
-        return tuple(Rival(w.schedule, w.kernel.tiles, self.bench.known(w)) for w in others)
+        return tuple(
+            Rival(w.schedule, {} if w.step.beside else w.step.kernel.tiles, self.bench.known(w))
+            for w in others
+        )
 
     def _fastest(self, options: Sequence[Way], kept: Way) -> Way:
         known = self.bench.known(kept)

@@ -1,20 +1,24 @@
-"""Turns drafts into plans: kernels, siblings merged, in an order that runs, with their modelled time."""
+"""Turns drafts into plans: kernels, siblings merged or launched together, in an order that runs, with
+their modelled time."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 from lumi import dim
 from lumi.llir.coalesce import Coalesced, coalesce
-from lumi.llir.kernel import Kernel, Schedule
-from lumi.llir.order import agree, as_stored, laid
+from lumi.llir.kernel import Kernel, Schedule, are_apart
+from lumi.llir.order import as_stored
 from lumi.search.alias import Aliases
 from lumi.search.dag import AXES, Dag
 from lumi.search.draft import Draft, InfeasibleError
 from lumi.search.former import Former
+from lumi.search.groups import Groups
+from lumi.search.launch import Assembly, Launch, Outs, Piece
 from lumi.search.layout import Layout
 from lumi.search.order import MemoryOrder
 from lumi.search.settings import Settings
@@ -23,41 +27,25 @@ from lumi.search.space import Genome, Space
 CLIFF = 1.1
 """How much faster smaller tiles must make a kernel that is not tuned yet to replace the default ones."""
 
-Outs = tuple[tuple[int, int], ...]
-"""The classes a kernel stores with their values, sorted."""
-
 Price = Callable[[Kernel], tuple[float, Schedule]]
 """Modelled seconds of a kernel and the schedule they are for."""
 
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A kernel of a plan under comparison."""
-
-    outs: Outs
-    kernel: Kernel
-    schedule: Schedule
-    seconds: float
+Together = Callable[[tuple[Kernel, ...]], "tuple[float, Schedule] | None"]
+"""The same of kernels in one launch; None where no schedule can run them so."""
 
 
 def _seconds(piece: Piece) -> float:
     return piece.seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Assembly:
-    """A whole plan: its pieces, producers first, and their modelled seconds together."""
-
-    draft: Draft
-    pieces: tuple[Piece, ...]
-    seconds: float
-
-
 class Planner:
     """Everything that plans of one region share: values, kernels, prices."""
 
-    def __init__(self, space: Space, settings: Settings, price: Price) -> None:
-        self.space, self.settings, self.price = space, settings, price
+    def __init__(
+        self, space: Space, settings: Settings, price: Price, together: Together = lambda _: None
+    ) -> None:
+        self.space, self.settings = space, settings
+        self.price, self.price_together = price, together
         self.dag = Dag()
         self.aliases = Aliases(space.region, self.dag)
         self.refusals: Counter[str] = Counter()
@@ -72,6 +60,7 @@ class Planner:
         self._wholes: dict[tuple[Outs, int], Coalesced | None] = {}
         self._members: dict[str, tuple[str, ...]] = {}
         self._pieces: dict[tuple[Outs, tuple[tuple[str, int], ...]], Piece | None] = {}
+        self._launches: dict[tuple[Outs, ...], Launch | None] = {}
 
     def _largest_buffer(self, largest: Mapping[str, int]) -> int:
         """Bytes of the largest buffer that the region reads or must write."""
@@ -88,13 +77,14 @@ class Planner:
         self.evaluations += 1
         try:
             stored = self._live(draft)
-            groups = _Groups(self, draft, stored)
+            groups = Groups(self, draft, stored)
             groups.merge()
+            groups.gather()
         except InfeasibleError as error:
             self.refusals[str(error)] += 1
             raise
-        pieces = groups.ordered()
-        return Assembly(draft, pieces, sum(p.seconds for p in pieces))
+        launches = groups.ordered()
+        return Assembly(draft, launches, sum(x.seconds for x in launches))
 
     def _live(self, draft: Draft) -> dict[int, frozenset[int]]:
         """The stored classes that the outputs need, producers first, with what each waits for."""
@@ -137,6 +127,21 @@ class Planner:
         if piece is None:
             raise InfeasibleError("values do not fit one kernel")
         return piece
+
+    def together(self, pieces: Sequence[Piece]) -> Launch | None:
+        """One launch of pieces with tiles that are not tuned yet; None where they cannot share one."""
+        chosen = tuple(sorted(pieces, key=lambda p: p.outs))
+        key = tuple(p.outs for p in chosen)
+        if key not in self._launches:
+            self._launches[key] = self._launched(chosen)
+        return self._launches[key]
+
+    def _launched(self, pieces: tuple[Piece, ...]) -> Launch | None:
+        kernels = tuple(p.kernel for p in pieces)
+        if not all(are_apart(a, b) for a, b in combinations(kernels, 2)):
+            return None
+        found = self.price_together(kernels)
+        return None if found is None else Launch(pieces, found[1], found[0])
 
     def _pieced(self, outs: Outs, tiles: Mapping[str, int]) -> Piece | None:
         key = (outs, tuple(sorted(tiles.items())))
@@ -213,102 +218,3 @@ class Planner:
             self._members[name] = members
             self.sizes[name] = math.prod(self.sizes[a] for a in members)
         return found
-
-
-@dataclass(slots=True)
-class _Group:
-    """Stored classes that one kernel computes, as bits.
-
-    `axes` are those of its widest class, `below` every class that it waits for, directly or not.
-    """
-
-    piece: Piece
-    members: int
-    axes: int
-    below: int
-
-
-class _Groups:
-    """Stored classes gathered into kernels."""
-
-    def __init__(self, planner: Planner, draft: Draft, stored: Mapping[int, frozenset[int]]) -> None:
-        self.planner = planner
-        self.groups: list[_Group] = []
-        made: dict[int, _Group] = {}
-        for place, (number, sources) in enumerate(stored.items()):
-            value, below = draft.bodies[number], 0
-            for source in sources:
-                below |= made[source].members | made[source].below
-            axes = planner.dag.free[value] | planner.space.spanned(number)
-            group = _Group(planner.piece(((number, value),)), 1 << place, axes, below)
-            made[number] = group
-            self.groups.append(group)
-
-    def merge(self) -> None:
-        """Join kernels that do not wait for each other while that saves time.
-
-        Their axes must be nested, so that one grid serves both.
-        """
-        fresh = self.groups
-        while fresh:
-            before, fresh = fresh, []
-            for group in before:
-                if any(group is g for g in self.groups) and self._absorb(group):
-                    fresh.append(group)
-
-    def _absorb(self, group: _Group) -> bool:
-        """Join every group to this one that gains by it."""
-        grew, axes = False, group.axes
-        for other in tuple(self.groups):
-            both = axes | other.axes
-            if both not in (axes, other.axes) or other is group:
-                continue
-            if group.below & other.members or other.below & group.members:
-                continue
-            joined = self._joined(group.piece, other.piece)
-            if joined is not None:
-                self._join(group, other, joined)
-                grew, axes = True, both
-        return grew
-
-    def _joined(self, one: Piece, other: Piece) -> Piece | None:
-        """The kernel that computes the values of both, if it is faster than the two.
-
-        Results that lie in different orders are not written by one kernel: it could run along one only.
-        """
-        if not all(agree(a, b) for a in self._orders(one) for b in self._orders(other)):
-            return None
-        try:
-            joined = self.planner.piece(tuple(sorted(one.outs + other.outs)))
-        except InfeasibleError:
-            return None
-        return joined if joined.seconds < one.seconds + other.seconds else None
-
-    def _orders(self, piece: Piece) -> Iterator[tuple[str, ...]]:
-        """The axes of each result of a kernel, as they lie in memory."""
-        space, orders = self.planner.space, self.planner.orders
-        for number, value in piece.outs:
-            axes = orders.of(value)
-            for access in space.outputs.get(number, ()):
-                axes = laid(access, axes) or axes
-            yield axes
-
-    def _join(self, group: _Group, other: _Group, joined: Piece) -> None:
-        """Make `other` part of `group`; whoever waited for either now waits for what both need."""
-        self.groups = [g for g in self.groups if g is not other]
-        group.piece, group.axes = joined, group.axes | other.axes
-        group.members |= other.members
-        group.below |= other.below
-        for waiting in self.groups:
-            if waiting.below & group.members:
-                waiting.below |= group.members | group.below
-
-    def ordered(self) -> tuple[Piece, ...]:
-        """The kernels, producers first."""
-        done, left, order = 0, self.groups, list[Piece]()
-        while left:
-            ready = next(g for g in left if not g.below & ~done)
-            order.append(ready.piece)
-            done |= ready.members
-            left = [g for g in left if g is not ready]
-        return tuple(order)

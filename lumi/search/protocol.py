@@ -80,6 +80,14 @@ class Backend(Protocol):
         """Every schedule that can turn this kernel into code, the one that always works first."""
         ...
 
+    def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
+        """Every schedule under which one launch can run kernels that do not depend on each other."""
+        ...
+
+    def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """The analytic estimate of one launch of them."""
+        ...
+
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate at these dims; it orders candidates and never decides between them."""
         ...

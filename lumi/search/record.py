@@ -17,7 +17,7 @@ from lumi.llir.kernel import Kernel, KernelGraph, Schedule
 from lumi.search.protocol import Backend, Cost, Failure, Timing
 from lumi.search.trial import Clock
 
-FORMAT = 2
+FORMAT = 3
 """Version of the file; another version is refused."""
 
 
@@ -87,6 +87,14 @@ class Recorder:
         """Those of the backend."""
         return self.backend.schedules(kernel)
 
+    def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
+        """Those of the backend."""
+        return self.backend.together(kernels)
+
+    def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """That of the backend."""
+        return self.backend.cost_together(kernels, schedule, dims)
+
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """That of the backend."""
         return self.backend.cost(kernel, schedule, dims)
@@ -132,6 +140,14 @@ class Replay:
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Those of the backend."""
         return self.backend.schedules(kernel)
+
+    def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
+        """Those of the backend."""
+        return self.backend.together(kernels)
+
+    def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """That of the backend."""
+        return self.backend.cost_together(kernels, schedule, dims)
 
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """That of the backend."""

@@ -24,17 +24,19 @@ from lumi.search.explain import (
     rank_correlation,
     silent,
 )
-from lumi.search.measure import Contest
-from lumi.search.planner import Assembly, Planner
+from lumi.search.launch import Assembly, alone
+from lumi.search.measure import Contest, modelled
+from lumi.search.planner import Planner
 from lumi.search.protocol import Backend, Failure
 from lumi.search.seed import CUTS, Seed, seeds
 from lumi.search.settings import Mode, Settings
 from lumi.search.space import Space
-from lumi.search.trial import Bench, Clock, Timings, Way, ways
+from lumi.search.trial import Bench, Clock, Timings, Way, cost, favourites
 from lumi.search.tune import tune
 
 CLIMBED = 0.75
-"""Share of the evaluations that climbs from seeds may use; evolution has the rest."""
+"""Share of the evaluations that climbs from seeds may use; the best of them may go on with the rest before
+evolution has what is left."""
 
 FAR = 2.5
 """How much slower than the best seed a seed may be to be climbed from."""
@@ -119,7 +121,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         settings = replace(self.settings, cells=self.backend.cells)
-        self.planner = Planner(Space(self.region, self.egraph), settings, self.price)
+        self.planner = Planner(Space(self.region, self.egraph), settings, self.price, self.together)
         self.bench = Bench(self.region, self.backend, self.settings, self.timings, self.clock)
 
     def price(self, kernel: Kernel) -> tuple[float, Schedule]:
@@ -135,6 +137,17 @@ class _Search:
         if best is None:
             raise ValueError(f"{self.backend.name} has no schedule for a kernel")
         return best
+
+    def together(self, kernels: tuple[Kernel, ...]) -> tuple[float, Schedule] | None:
+        """The same of kernels in one launch; None where no template can run them so."""
+        backend, first = self.backend, dict[str, Schedule]()
+        for schedule in backend.together(kernels):
+            first.setdefault(schedule.template, schedule)
+        priced = [
+            (sum(backend.cost_together(kernels, s, h).seconds for h in self.settings.hints), s)
+            for s in first.values()
+        ]
+        return min(priced, key=lambda p: p[0], default=None)
 
     def _templates(self, kernel: Kernel) -> list[Schedule]:
         """The first schedule of each template; the same for all tiles of one tile program."""
@@ -171,7 +184,7 @@ class _Search:
 
     def _checked(self, plan: Assembly) -> float | Failure:
         """Run a plan that nothing has measured: rules that did not come with Lumi may be wrong."""
-        return self.bench.run([w for p in plan.pieces for w in ways(p.kernel, [p.schedule])])
+        return self.bench.run(favourites(plan))
 
     # -- by the model
 
@@ -194,9 +207,11 @@ class _Search:
         limit = self.planner.evaluations + budget // 2
         for climb, _ in _leaders(climbs):
             self._climb(climb, limit - self.planner.evaluations)
+        first = min((c for c, _ in climbs), key=lambda c: c.best.seconds)
+        self._climb(first, self.settings.evaluations - self.planner.evaluations)
         self._keep([(c.best, seed) for c, seed in climbs])
         rng = random.Random(self.settings.seed)
-        rest = self.settings.evaluations - int(self.settings.evaluations * CLIMBED)
+        rest = min(self.settings.evaluations - budget, self.settings.evaluations - self.planner.evaluations)
         best = evolve(self.planner, [plan for plan, _ in self.optima], rng, rest)
         self._keep([(best, self.optima[0][1]), *self.optima])
         near = [o for o in self.optima[:FINALISTS] if o[0].seconds <= self.optima[0][0].seconds * CLOSE]
@@ -225,24 +240,26 @@ class _Search:
         """Make the distinct plans the optima, best first."""
         distinct: dict[object, tuple[Assembly, Seed]] = {}
         for plan, seed in sorted(plans, key=lambda o: o[0].seconds):
-            distinct.setdefault(tuple(p.outs for p in plan.pieces), (plan, seed))
+            distinct.setdefault(tuple(x.outs for x in plan.launches), (plan, seed))
         self.optima = list(distinct.values())
 
     def _tuned(self, plan: Assembly) -> Assembly:
-        pieces = tuple(tune(self.planner, p) for p in plan.pieces)
-        return Assembly(plan.draft, pieces, sum(p.seconds for p in pieces))
+        launches = tuple(
+            alone(tune(self.planner, *x.pieces)) if len(x.pieces) == 1 else x for x in plan.launches
+        )
+        return Assembly(plan.draft, launches, sum(x.seconds for x in launches))
 
     def _gain(self, plan: Assembly, phase: str) -> None:
         if not self.curve or plan.seconds < self.curve[-1][1]:
             self.curve.append((self.planner.evaluations, plan.seconds))
-            self._tell(phase, plan.seconds, len(plan.pieces))
+            self._tell(phase, plan.seconds, len(plan.launches))
 
     # -- what is told
 
     def _tell_measured(self) -> None:
         best = self.contest.best if self.contest else None
         plan = best.plan if best else self.optima[0][0]
-        self._tell("measure", best.seconds if best else plan.seconds, len(plan.pieces))
+        self._tell("measure", best.seconds if best else plan.seconds, len(plan.launches))
 
     def _tell(self, phase: str, best: float, kernels: int) -> None:
         self.report(
@@ -283,16 +300,16 @@ class _Search:
         best = contest.best
         plan, seed = self.optima[0]
         if best is None:
-            used = [w for p in plan.pieces for w in ways(p.kernel, [p.schedule])]
+            used = favourites(plan)
         else:
             plan, used = best.plan, list(best.ways)
-            seed = next(s for p, s in self.optima if p is plan)
+            seed = next(s for p, s in self.optima if p.draft is plan.draft)
         explanation = Explanation(
             region=self.region.scope,
             mode=self.settings.mode.value,
             seed=f"{seed.cut} {seed.weights}",
             kernels=tuple(self._story(w, contest) for w in used),
-            modelled=sum(self.price(w.kernel)[0] for w in used),
+            modelled=sum(modelled(self.planner, w) for w in used),
             measured=best.seconds if best else None,
             evaluations=self.planner.evaluations,
             trials=self.bench.trials,
@@ -307,14 +324,17 @@ class _Search:
         return Found(self.bench.final(used), explanation)
 
     def _story(self, used: Way, contest: Contest) -> KernelStory:
-        backend, kernel, hints = self.backend, used.kernel, self.settings.hints
-        cost = [backend.cost(kernel, used.schedule, h) for h in hints]
-        floors = [sum(backend.cost(kernel, s, h).floor for h in hints) for s in backend.schedules(kernel)]
+        backend, hints = self.backend, self.settings.hints
+        costs = [cost(backend, used.step, h) for h in hints]
+        floors = (
+            min(sum(backend.cost(k, s, h).floor for h in hints) for s in backend.schedules(k))
+            for k in used.step.kernels
+        )
         return KernelStory(
-            modelled=sum(c.seconds for c in cost),
+            modelled=sum(c.seconds for c in costs),
             measured=self.bench.known(used),
-            floor=min(floors),
-            traffic=sum(c.traffic for c in cost),
-            flops=sum(c.flops for c in cost),
+            floor=sum(floors),
+            traffic=sum(c.traffic for c in costs),
+            flops=sum(c.flops for c in costs),
             rivals=contest.rivals_of(used),
         )

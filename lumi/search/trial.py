@@ -9,14 +9,15 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from lumi.field.region import Region
-from lumi.llir.kernel import Kernel, KernelGraph, Schedule, dims
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step, dims
 from lumi.llir.rename import identity
 from lumi.search.finish import finish
-from lumi.search.protocol import Backend, Failure, Reason, Timing
+from lumi.search.launch import Assembly
+from lumi.search.protocol import Backend, Cost, Failure, Reason, Timing
 from lumi.search.settings import Settings
 
 Clock = Callable[[], float]
@@ -24,27 +25,48 @@ Clock = Callable[[], float]
 
 
 class Way(NamedTuple):
-    """A kernel and its schedule: one way to compute some values.
+    """A step: one way to compute some values.
 
-    `key` names both, `dims` are the dims that its time depends on.
+    `key` names it, `dims` are the dims that its time depends on.
     """
 
-    kernel: Kernel
-    schedule: Schedule
+    step: Step
     key: str
     dims: tuple[str, ...]
+
+    @property
+    def schedule(self) -> Schedule:
+        """The step's."""
+        return self.step.schedule
 
     def at(self, hint: Mapping[str, int]) -> tuple[str, str]:
         """The name of its time at a hint."""
         return self.key, _name({n: hint[n] for n in self.dims})
 
 
-def ways(kernel: Kernel, schedules: Iterable[Schedule]) -> list[Way]:
-    """A kernel under each of some schedules."""
-    name, mentioned = identity(kernel), dims(kernel)
+def ways(kernels: tuple[Kernel, ...], schedules: Iterable[Schedule]) -> list[Way]:
+    """A launch of kernels under each of some schedules."""
+    first, *others = kernels
+    name = identity(*kernels)
+    mentioned = tuple(sorted({n for k in kernels for n in dims(k)}))
     return [
-        Way(kernel, s, f"{name} {s.template} {_name(dict(s.options))}".rstrip(), mentioned) for s in schedules
+        Way(
+            Step(first, s, tuple(others)), f"{name} {s.template} {_name(dict(s.options))}".rstrip(), mentioned
+        )
+        for s in schedules
     ]
+
+
+def cost(backend: Backend, step: Step, hint: Mapping[str, int]) -> Cost:
+    """The analytic estimate of a step."""
+    if step.beside:
+        return backend.cost_together(step.kernels, step.schedule, hint)
+    return backend.cost(step.kernel, step.schedule, hint)
+
+
+def favourites(plan: Assembly) -> list[Way]:
+    """The ways that the model prefers for a plan's launches."""
+    return [w for x in plan.launches for w in ways(x.kernels, [x.schedule])]
 
 
 class BudgetError(Exception):
@@ -85,12 +107,13 @@ class Bench:
     def graph(self, used: Sequence[Way]) -> KernelGraph:
         """The kernel graph of ways in order."""
         outputs = frozenset(s.access.buffer for s in self.region.stores)
-        return finish([(w.kernel, w.schedule) for w in used], outputs)
+        return finish([w.step for w in used], outputs)
 
     def final(self, used: Sequence[Way]) -> KernelGraph:
         """The same, with what schedules leave to the device as it was at the first hint, if it was run."""
         hint, ran = self.settings.hints[0], self.timings.ran
-        return self.graph([w._replace(schedule=ran.get(w.at(hint), w.schedule)) for w in used])
+        steps = [replace(w.step, schedule=ran.get(w.at(hint), w.schedule)) for w in used]
+        return self.graph([w._replace(step=step) for w, step in zip(used, steps, strict=True)])
 
     def run(self, used: Sequence[Way]) -> float | Failure:
         """Seconds of the whole graph, summed over the hints.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lumi.search.climb import GAIN
 from lumi.search.draft import InfeasibleError
-from lumi.search.planner import Piece, Planner
+from lumi.search.launch import Piece
+from lumi.search.planner import Planner
 
 STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 """Tile sizes that are tried, besides the whole of an axis no longer than the last."""

@@ -49,6 +49,12 @@ class Modelled:
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         return (DEFAULT,)
 
+    def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
+        return ()
+
+    def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        raise AssertionError("kernels run together that cannot")
+
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         return estimate(kernel, dims, self.machine)
 

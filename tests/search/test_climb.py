@@ -8,7 +8,8 @@ import pytest
 
 from lumi.search.climb import Climb, Move
 from lumi.search.evolve import evolve
-from lumi.search.planner import Assembly, Planner
+from lumi.search.launch import Assembly
+from lumi.search.planner import Planner
 from lumi.search.seed import seeds
 from lumi.search.space import Genome
 from lumi.search.tune import tune, variants
@@ -61,8 +62,8 @@ def test_what_a_climb_finds_is_a_plan_built_anew() -> None:
 def test_move_changes_nodes_and_cuts_only() -> None:
     genome = Genome({1: 0, 2: 1}, frozenset({5}))
     assert Move(((1, 3),)).apply(genome) == Genome({1: 3, 2: 1}, frozenset({5}))
-    assert Move((), 5).apply(genome) == Genome({1: 0, 2: 1}, frozenset())
-    assert Move((), 6).apply(genome).cuts == {5, 6}
+    assert Move((), (5,)).apply(genome) == Genome({1: 0, 2: 1}, frozenset())
+    assert Move((), (6,)).apply(genome).cuts == {5, 6}
 
 
 @pytest.mark.parametrize("name", NAMES)

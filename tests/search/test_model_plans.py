@@ -20,6 +20,7 @@ from lumi.field.term import Gat
 from lumi.field.traverse import postorder
 from lumi.interpreter.module import load
 from lumi.interpreter.trace import trace
+from lumi.llir.kernel import Step
 from lumi.lower.lower import lower
 from lumi.search.finish import finish
 from lumi.search.model import estimate
@@ -144,7 +145,7 @@ def check(name: str, number: int, count: int) -> None:
     want = reference(region, held, case.dims)
     ran = 0
     for plan in Walker(planner, random.Random(f"{name} {number}")).plans(count):
-        graph = finish([(p.kernel, p.schedule) for p in plan.pieces], frozenset(stored(region)))
+        graph = finish([Step(p.kernel, p.schedule) for p in plan.pieces], frozenset(stored(region)))
         got = run(graph, region, held, case.dims)
         for buffer in stored(region):
             assert_equal(got[buffer], want[buffer], 5e-5)

@@ -10,10 +10,11 @@ from lumi.field.access import Access
 from lumi.field.index import Index, of_axis
 from lumi.field.region import Region, Store
 from lumi.field.term import Bin, Const, In, Term
-from lumi.llir.kernel import KernelGraph, accesses, written
+from lumi.llir.kernel import KernelGraph, Step, accesses, written
 from lumi.search.finish import finish
+from lumi.search.launch import Assembly
 from lumi.search.model import estimate
-from lumi.search.planner import Assembly, Planner
+from lumi.search.planner import Planner
 from lumi.search.search import search
 from lumi.search.settings import Settings
 from lumi.search.space import Genome, Space
@@ -48,7 +49,7 @@ def whole(made: Planner, cuts: frozenset[int] = frozenset()) -> Assembly:
 
 def graph(made: Planner, plan: Assembly) -> KernelGraph:
     outputs = frozenset(s.access.buffer for s in made.space.region.stores)
-    return finish([(p.kernel, p.schedule) for p in plan.pieces], outputs)
+    return finish([Step(p.kernel, p.schedule) for p in plan.pieces], outputs)
 
 
 def test_siblings_that_share_their_input_become_one_kernel() -> None:

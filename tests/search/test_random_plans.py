@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import pytest
 
 from lumi.field.term import Pos, Term
+from lumi.llir.kernel import Step
 from lumi.search.dag import AXES
 from lumi.search.draft import InfeasibleError
 from lumi.search.finish import finish
-from lumi.search.planner import Assembly, Planner
+from lumi.search.launch import Assembly, alone
+from lumi.search.planner import Planner
 from lumi.search.seed import seeds
 from lumi.search.space import Genome
 from tests.search.plans import assert_equal, planner_of, reference, run
@@ -177,7 +179,7 @@ class Walker:
         for piece in plan.pieces:
             tiles = {a: self.rng.choice([1, 2, 3, 4, 16]) for a in piece.kernel.axes}
             pieces.append(self.planner.piece(piece.outs, tiles))
-        return Assembly(plan.draft, tuple(pieces), plan.seconds)
+        return Assembly(plan.draft, tuple(map(alone, pieces)), plan.seconds)
 
 
 def check(name: str, count: int) -> None:
@@ -190,7 +192,7 @@ def check(name: str, count: int) -> None:
     walker = Walker(planner, random.Random(name))
     ran = 0
     for plan in walker.plans(count):
-        graph = finish([(p.kernel, p.schedule) for p in plan.pieces], frozenset([out]))
+        graph = finish([Step(p.kernel, p.schedule) for p in plan.pieces], frozenset([out]))
         assert all(not v & ~AXES for v in (planner.dag.free[b] for p in plan.pieces for _, b in p.outs))
         assert_equal(run(graph, region, buffers, {})[out], want[out], 5e-5)
         ran += 1

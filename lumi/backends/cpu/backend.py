@@ -75,6 +75,14 @@ class CpuBackend:
         """Every schedule of a kernel, the one that always works first."""
         return schedule.schedules(kernel)
 
+    def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
+        """None: a launch costs little here, and its threads go on to the next without a pause."""
+        return ()
+
+    def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """Raises `ValueError`: this backend runs kernels one by one."""
+        raise ValueError("kernels are not run together here")
+
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one run."""
         if self._examined is None or self._examined.kernel is not kernel or self._examined.dims is not dims:

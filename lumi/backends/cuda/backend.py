@@ -58,6 +58,14 @@ class CudaBackend:
         """Every schedule of a kernel, the one that always works first."""
         return schedule.schedules(kernel)
 
+    def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
+        """Every schedule under which one launch can run kernels that do not depend on each other."""
+        return schedule.together(kernels)
+
+    def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """The analytic estimate of one launch of them."""
+        return self._costs.together(kernels, schedule, dims)
+
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one run."""
         if schedule.template != gemm.TEMPLATE:

@@ -6,7 +6,7 @@ The figures do not depend on the moment: plans for the GPU are made without one,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lumi.backends.cuda import tiling
@@ -56,6 +56,9 @@ UNSHARED = 0.97
 
 RING = (0.65e-6, 4.59e12), (2.0e-6, 5.6e12)
 """Seconds to start and bytes a second of a ring that memory bounds, and of one that is short."""
+
+BESIDE = 0.01
+"""Share by which kernels without a ring slow each other down that run in one launch."""
 
 LINES = 2.5e-6, 4.1e12
 """Seconds to start and bytes a second where lines stay in registers."""
@@ -117,6 +120,18 @@ class Costs:
             known = body.costs[key] = _cost(kernel, schedule, dims, body.plain)
         return known
 
+    def together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        """The estimate of one launch of kernels that do not depend on each other."""
+        each = [self.cost(k, schedule, dims) for k in kernels]
+        traffic = sum(c.traffic for c in each)
+        if schedule.template == "ring":
+            seconds = _streamed(traffic) + max(c.seconds - _streamed(c.traffic) for c in each)
+        else:
+            alone = sum(c.seconds - MACHINE.launch for c in each)
+            seconds = MACHINE.launch + alone * (1 + BESIDE)
+        floor, flops = sum(c.floor for c in each), sum(c.flops for c in each)
+        return Cost(seconds, floor, traffic, flops, max(c.live for c in each))
+
     def _body(self, kernel: Kernel) -> _Body:
         known = self.bodies.get(id(kernel.body))
         if known is None or known.statements is not kernel.body:
@@ -135,7 +150,7 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
     found = work.cost(shared)
     match schedule.template:
         case "ring":
-            seconds = max(start + found.traffic / rate for start, rate in RING) + _vector(work) / ELEMENTS
+            seconds = _streamed(found.traffic) + _vector(work) / ELEMENTS
             return replace(found, seconds=seconds, floor=found.traffic / MACHINE.bandwidth)
         case "lines":
             lines = math.prod(work.sizes[a] for a in kernel.grid)
@@ -154,6 +169,11 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
         case _:
             waiting = EXPOSED * LATENCY * _rounds(work, blocking) + BARRIERS * _turns(work)
             return replace(found, seconds=found.seconds + waiting)
+
+
+def _streamed(traffic: float) -> float:
+    """Seconds in which so many bytes pass through rings."""
+    return max(start + traffic / rate for start, rate in RING)
 
 
 def _whole(kernel: Kernel) -> dict[str, int]:

@@ -45,6 +45,9 @@ class PlantedBackend(CudaBackend):
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         return (DEFAULT, *(Schedule(name) for name in self._names))
 
+    def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
+        return ()
+
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         found = super().cost(kernel, DEFAULT, dims)
         return replace(found, seconds=found.seconds / 1000) if schedule.template in self._names else found
