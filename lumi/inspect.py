@@ -95,12 +95,12 @@ def _kernels(work: Compilation) -> Iterator[str]:
 
     if work.plan is not None:
         for number, made in enumerate(work.plan.kernels):
-            yield f";;; {kernel_head(work.plan, number)}\n{text.show(made.kernel)}"
+            yield f";;; {kernel_head(work.plan, number)}\n{text.show_step(made.step)}"
         return
     for key, (_, region) in work.distinct().items():
         for step in work.found[key].graph.steps:
             head = _head(work, key, f"{region.scope}: {show_schedule(step.schedule)}")
-            yield f"{head}{text.show(step.kernel)}"
+            yield f"{head}{text.show_step(step)}"
 
 
 def _head(work: Compilation, key: str, *what: str) -> str:

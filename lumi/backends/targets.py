@@ -54,7 +54,7 @@ def retarget(plan: Plan, target: str) -> Plan:
     backend = open_backend(target)
 
     def moved(kernel: PlanKernel) -> PlanKernel:
-        step = Step(kernel.kernel, backend.schedules(kernel.kernel)[0])
+        step = Step(kernel.kernel, backend.schedules(kernel.kernel)[0], kernel.beside)
         try:
             return replace(kernel, schedule=step.schedule, source=backend.emit(step, kernel.name))
         except ValueError as error:

@@ -92,6 +92,8 @@ class Aliasing:
         return True
 
     def _merge(self, both: Call, key: str, name: str) -> Call | None:
+        if both.step.beside:
+            return None  # of kernels that run together none may write what another reads
         own = {actual: own for own, actual in both.names.items()}
         kernel = merge(both.step.kernel, own[key], own[name])
         return None if kernel is None else call(replace(both.step, kernel=kernel), both.names, both.scope)

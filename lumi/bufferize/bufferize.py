@@ -43,7 +43,8 @@ class KernelTable:
             self._numbers[key] = len(self._kernels)
             name = re.sub(r"\W+", "_", f"k{len(self._kernels)}_{scope.rpartition('/')[2]}").rstrip("_")
             source = self._emit(step, name)
-            self._kernels.append(PlanKernel(name, scope, step.kernel, step.schedule, source))
+            made = PlanKernel(name, scope, step.kernel, step.schedule, source, step.beside)
+            self._kernels.append(made)
         return self._numbers[key]
 
     def name(self, step: Step) -> str | None:

@@ -38,7 +38,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A kernel on actual buffers: `names` maps each of its own buffer names to a value's name."""
+    """A step on actual buffers: `names` maps each of its own buffer names to a value's name."""
 
     step: Step
     names: Mapping[str, str]
@@ -56,7 +56,7 @@ class Call:
 
 def call(step: Step, names: Mapping[str, str], scope: str) -> Call:
     """The call of a step; names of buffers that it does not take are left out."""
-    mark = footprint(step.kernel)
+    mark = footprint(*step.kernels)
     return Call(step, {b: names[b] for b in mark.buffers}, scope, mark)
 
 
@@ -115,7 +115,7 @@ def link(instances: Sequence[Instance]) -> list[Call]:
         actual |= {t: f"%{number}.{t}" for t in instance.kernels.temporaries}
         for step in instance.kernels.steps:
             if id(step) not in marks:
-                marks[id(step)] = footprint(step.kernel)
+                marks[id(step)] = footprint(*step.kernels)
             mark = marks[id(step)]
             calls.append(Call(step, {b: actual[b] for b in mark.buffers}, instance.region.scope, mark))
     return calls

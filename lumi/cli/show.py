@@ -64,7 +64,7 @@ def _kernels(plan: Plan) -> str:
     from lumi.plan.text import kernel_head
 
     heads = (kernel_head(plan, number) for number in range(len(plan.kernels)))
-    kernels = (text.show(k.kernel).strip() for k in plan.kernels)
+    kernels = (text.show_step(k.step).strip() for k in plan.kernels)
     return "\n".join(f";;; {head}\n{kernel}\n" for head, kernel in zip(heads, kernels, strict=True))
 
 

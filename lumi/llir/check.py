@@ -5,7 +5,8 @@ Whatever makes code from a kernel may rely on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from lumi.dtype import DTYPES
 from lumi.errors import LumiError
@@ -23,7 +24,10 @@ from lumi.llir.kernel import (
     Store,
     Symbol,
     accesses,
+    are_apart,
+    buffers,
     walk,
+    written,
 )
 
 ARITY = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | {"sel": 3}
@@ -38,6 +42,14 @@ def check(kernel: Kernel, name: str) -> None:
     fault = next(_faults(kernel), None)
     if fault:
         raise LumiError("kernel error", f"kernel {name} {fault}")
+
+
+def check_beside(kernels: Sequence[Kernel], name: str) -> None:
+    """Raise `LumiError` ("kernel error") where a kernel touches what one beside it writes."""
+    for one, other in combinations(kernels, 2):
+        if not are_apart(one, other):
+            shared = (written(one) & set(buffers(other))) | (written(other) & set(buffers(one)))
+            raise LumiError("kernel error", f"kernels that run together in {name} share {min(shared)}")
 
 
 def _faults(kernel: Kernel) -> Iterator[str]:

@@ -159,15 +159,40 @@ class Temporary:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A kernel and its schedule."""
+    """What one launch runs: a kernel under its schedule, and others `beside` it under the same one.
+
+    Kernels of a step call a buffer by the same name, and none touches what another writes, so that they
+    can run in any order, or at once.
+    """
 
     kernel: Kernel
     schedule: Schedule
+    beside: tuple[Kernel, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """All of them."""
+        return (self.kernel, *self.beside)
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The buffers that they touch, in the order of first mention: the order a launch takes them in."""
+        return tuple(dict.fromkeys(b for k in self.kernels for b in buffers(k)))
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The buffers that they write."""
+        return frozenset().union(*(written(k) for k in self.kernels))
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dims of one kernel after those of another: the order a launch takes their values in."""
+        return tuple(n for k in self.kernels for n in dims(k))
 
 
 @dataclass(frozen=True, slots=True)
 class KernelGraph:
-    """The kernels of a region, producers first, and the temporaries (`T0`, `T1` …) between them."""
+    """The launches of a region, producers first, and the temporaries (`T0`, `T1` …) between them."""
 
     steps: tuple[Step, ...]
     temporaries: Mapping[str, Temporary]
@@ -231,3 +256,9 @@ def _term_names(term: Term) -> Iterator[str]:
         yield term.name[1:]
     for child in children(term):
         yield from _term_names(child)
+
+
+def are_apart(one: Kernel, other: Kernel) -> bool:
+    """Whether neither of two kernels touches what the other writes."""
+    mine, yours = (frozenset(buffers(k)) for k in (one, other))
+    return not (written(one) & yours or written(other) & mine)

@@ -49,10 +49,11 @@ def parse_graph(source: Source) -> KernelGraph:
         match expect.call(item):
             case (form.Symbol("temporary"), name, shape, dtype):
                 temporaries[expect.symbol(name)] = Temporary(expect.extents(shape), expect.dtype(dtype))
-            case (form.Symbol("step"), schedule, kernel):
+            case (form.Symbol("step"), schedule, kernel, *beside):
                 template, *options = expect.call(schedule)
                 numbers = tuple((expect.symbol(n), expect.integer(v)) for n, v in map(expect.vector, options))
-                steps.append(Step(_kernel(kernel), Schedule(expect.symbol(template), numbers)))
+                chosen = Schedule(expect.symbol(template), numbers)
+                steps.append(Step(_kernel(kernel), chosen, tuple(map(_kernel, beside))))
             case _:
                 raise expect.error(item, "(temporary …) or (step …)")
     return KernelGraph(tuple(steps), temporaries)

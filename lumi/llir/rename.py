@@ -29,13 +29,13 @@ def rename(kernel: Kernel, buffers: Names | None = None, axes: Names | None = No
     )
 
 
-def identity(kernel: Kernel) -> str:
-    """A hash equal for kernels that differ only in the names of buffers and axes."""
-    numbered = rename(
-        kernel,
-        {name: f"b{k}" for k, name in enumerate(buffers(kernel))},
-        {name: f"a{k}" for k, name in enumerate(kernel.axes)},
-    )
+def identity(*kernels: Kernel) -> str:
+    """A hash equal for kernels of one launch that differ only in the names of buffers and axes."""
+    names = dict.fromkeys(b for kernel in kernels for b in buffers(kernel))
+    to = {name: f"b{k}" for k, name in enumerate(names)}
+    numbered = [
+        rename(kernel, to, {name: f"a{k}" for k, name in enumerate(kernel.axes)}) for kernel in kernels
+    ]
     return hashlib.sha256(json.dumps(encode(numbered), sort_keys=True).encode()).hexdigest()
 
 

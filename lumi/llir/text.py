@@ -40,6 +40,7 @@ from lumi.llir.kernel import (
     Position,
     Reduce,
     Statement,
+    Step,
     Store,
     Symbol,
     accesses,
@@ -109,6 +110,11 @@ def show(kernel: Kernel) -> str:
     return "\n".join(_Printer(kernel).lines())
 
 
+def show_step(step: Step) -> str:
+    """The kernels of a step as text, one after the other."""
+    return "\n".join(map(show, step.kernels))
+
+
 def show_graph(graph: KernelGraph) -> str:
     """The kernels of a graph with their schedules, and the temporaries between them."""
     lines = ["(kernels"]
@@ -117,7 +123,7 @@ def show_graph(graph: KernelGraph) -> str:
     for step in graph.steps:
         options = "".join(f" [{n} {v}]" for n, v in step.schedule.options)
         lines.append(f"  (step ({step.schedule.template}{options})")
-        lines += [f"    {line}" for line in show(step.kernel).split("\n")]
+        lines += [f"    {line}" for line in show_step(step).split("\n")]
         lines[-1] += ")"
     return "\n".join(lines) + ")"
 

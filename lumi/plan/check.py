@@ -35,7 +35,7 @@ def plan_error(message: str, hint: str = "compile the model again") -> LumiError
 def check(plan: Plan) -> tuple[tuple[Requirement, ...], ...]:
     """For each variant what its calls must still check.  Raises `LumiError` ("plan error")."""
     _check_names(plan)
-    prints = [_footprint(k.name, k.kernel) for k in plan.kernels]
+    prints = [_footprint(k.name, k.step.kernels) for k in plan.kernels]
     return tuple(
         _Checker(plan, prints, variant, f"variant {n}").check() for n, variant in enumerate(plan.variants)
     )
@@ -93,11 +93,13 @@ def _check_names(plan: Plan) -> None:
         raise plan_error("the plan has no variant")
 
 
-def _footprint(name: str, kernel: Kernel) -> Footprint:
-    """The footprint of a kernel that is well formed."""
+def _footprint(name: str, kernels: Sequence[Kernel]) -> Footprint:
+    """The footprint of kernels that are well formed and can run together."""
     try:
-        llir.check(kernel, name)
-        return footprint(kernel)
+        for kernel in kernels:
+            llir.check(kernel, name)
+        llir.check_beside(kernels, name)
+        return footprint(*kernels)
     except LumiError as error:
         raise plan_error(error.message) from error
     except (KeyError, ArithmeticError, ValueError) as error:

@@ -13,9 +13,9 @@ from enum import Enum
 from lumi.dim import Dim, DimRange, Extent
 from lumi.dtype import DType
 from lumi.llir.json import Json
-from lumi.llir.kernel import Kernel, Schedule
+from lumi.llir.kernel import Kernel, Schedule, Step
 
-FORMAT = 2
+FORMAT = 3
 """Version of the file format; a file of another version is refused."""
 
 ALIGNMENT = 256
@@ -56,10 +56,10 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class PlanKernel:
-    """A kernel that launches refer to by number.
+    """A kernel that launches refer to by number, and those that run `beside` it as part of it.
 
     `name` is a C identifier, unique in the plan; `scope` is where the model asked for it; `source` is
-    the code made from it, for reading: a device makes its own from `kernel` and `schedule`.
+    the code made from it, for reading: a device makes its own from its `step`.
     """
 
     name: str
@@ -67,11 +67,17 @@ class PlanKernel:
     kernel: Kernel
     schedule: Schedule
     source: str
+    beside: tuple[Kernel, ...] = ()
+
+    @property
+    def step(self) -> Step:
+        """What a launch of it runs."""
+        return Step(self.kernel, self.schedule, self.beside)
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Run kernel number `kernel` on buffers (numbers), in the order of `llir.kernel.buffers`."""
+    """Run kernel number `kernel` on buffers (numbers), in the order of `llir.kernel.Step.buffers`."""
 
     kernel: int
     buffers: tuple[int, ...]

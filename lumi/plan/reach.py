@@ -30,10 +30,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a kernel does to its buffers, under the kernel's own names for them.
+    """What a launch does to its buffers, under the names that its kernels have for them.
 
     `accesses` are those of each buffer that differ in type or shape, keyed in the order in which the
-    kernel takes its buffers.  `dims` are the dims it mentions, `needs` the room its accesses must have.
+    launch takes its buffers.  `dims` are the dims it mentions, `needs` the room its accesses must have.
     """
 
     accesses: Mapping[str, tuple[Access, ...]]
@@ -44,25 +44,26 @@ class Footprint:
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """The buffers in the order in which the kernel takes them."""
+        """The buffers in the order in which the launch takes them."""
         return tuple(self.accesses)
 
 
-def footprint(kernel: Kernel) -> Footprint:
-    """The footprint of a kernel.  Raises `ValueError` or `KeyError` when an index means nothing."""
+def footprint(*kernels: Kernel) -> Footprint:
+    """The footprint of one launch.  Raises `ValueError` or `KeyError` when an index means nothing."""
     seen: dict[str, dict[tuple[object, ...], Access]] = {}
     used: dict[bool, set[str]] = {False: set(), True: set()}
     needs: dict[Requirement, None] = {}
-    for access, writes in llir.accesses(kernel):
-        seen.setdefault(access.buffer, {}).setdefault((access.dtype, access.shape), access)
-        used[writes].add(access.buffer)
-        for axis, gap in gaps(access, kernel.axes):
-            needs[Requirement(gap, access.buffer, axis, access.shape[axis])] = None
+    for kernel in kernels:
+        for access, writes in llir.accesses(kernel):
+            seen.setdefault(access.buffer, {}).setdefault((access.dtype, access.shape), access)
+            used[writes].add(access.buffer)
+            for axis, gap in gaps(access, kernel.axes):
+                needs[Requirement(gap, access.buffer, axis, access.shape[axis])] = None
     return Footprint(
         {buffer: tuple(found.values()) for buffer, found in seen.items()},
         frozenset(used[False]),
         frozenset(used[True]),
-        llir.dims(kernel),
+        tuple(sorted({name for kernel in kernels for name in llir.dims(kernel)})),
         tuple(needs),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lumi.dim import DimRange
-from lumi.llir.kernel import Schedule, accesses, buffers, written
+from lumi.llir.kernel import Schedule, accesses
 from lumi.plan.box import spelled
 from lumi.plan.check import lifetimes, size_in_bytes
 from lumi.plan.plan import Binding, Buffer, Launch, Plan, PlanKernel, Role, Signature, Variant
@@ -59,7 +59,8 @@ def _binding(b: Binding) -> str:
 
 
 def _kernel(k: PlanKernel) -> str:
-    return f'(kernel {k.name} :scope "{k.scope}" :template {show_schedule(k.schedule)})'
+    together = f" :together {len(k.beside) + 1}" if k.beside else ""
+    return f'(kernel {k.name} :scope "{k.scope}" :template {show_schedule(k.schedule)}{together})'
 
 
 def show_schedule(schedule: Schedule) -> str:
@@ -93,16 +94,16 @@ def _buffer(b: Buffer, size: int, span: tuple[int, int]) -> str:
 def _launch(plan: Plan, variant: Variant, launch: Launch) -> str:
     """Reads before the arrow, writes behind it; what is updated in place stands on both sides."""
     kernel = plan.kernels[launch.kernel]
-    formal = buffers(kernel.kernel)
+    formal, written = kernel.step.buffers, kernel.step.written
     reads = [n for b, n in zip(formal, launch.buffers, strict=True) if b in _read(kernel)]
-    writes = [n for b, n in zip(formal, launch.buffers, strict=True) if b in written(kernel.kernel)]
+    writes = [n for b, n in zip(formal, launch.buffers, strict=True) if b in written]
     arguments = " ".join(_name(variant.buffers, n) for n in reads)
     results = " ".join(_name(variant.buffers, n) for n in writes)
     return f"({' '.join(x for x in (kernel.name, arguments) if x)} -> {results})"
 
 
 def _read(kernel: PlanKernel) -> frozenset[str]:
-    return frozenset(a.buffer for a, writes in accesses(kernel.kernel) if not writes)
+    return frozenset(a.buffer for k in kernel.step.kernels for a, writes in accesses(k) if not writes)
 
 
 def _name(buffers: Sequence[Buffer], number: int) -> str:

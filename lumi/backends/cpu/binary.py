@@ -20,7 +20,6 @@ from lumi.backends.cpu.emit import driver_source, emit, source
 from lumi.backends.cpu.launch import load_driver, open_library
 from lumi.backends.cpu.schedule import available
 from lumi.errors import LumiError
-from lumi.llir.kernel import Step
 from lumi.plan.plan import Binary, Plan
 
 
@@ -33,7 +32,7 @@ def tag() -> str:
 
 def build(plan: Plan) -> Binary:
     """Compile every kernel of a plan.  Raises `LumiError` without a compiler."""
-    steps = [available(Step(k.kernel, k.schedule)) for k in plan.kernels]
+    steps = [available(k.step) for k in plan.kernels]
     kernels = source(emit(step, f"k{number}") for number, step in enumerate(steps))
     return Binary(tag(), compile_library(f"{driver_source()}\n{kernels}").read_bytes())
 

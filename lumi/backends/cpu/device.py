@@ -24,7 +24,7 @@ from lumi.backends.cpu.emit import driver_source, emit, source
 from lumi.backends.cpu.launch import Launches, load_driver, open_library
 from lumi.backends.cpu.schedule import BLAS, available
 from lumi.errors import LumiError
-from lumi.llir.kernel import Step, buffers, dims
+from lumi.llir.kernel import Step
 from lumi.plan.plan import ALIGNMENT, Buffer, Plan
 from lumi.runtime.device import Array, Executable, Memory, Place, Program, tell_compiling
 from lumi.runtime.dlpack import CPU
@@ -134,7 +134,7 @@ class CpuDevice:
                 stacklevel=2,
             )
             return NumpyExecutable(plan)
-        steps = [available(Step(k.kernel, k.schedule)) for k in plan.kernels]
+        steps = [available(k.step) for k in plan.kernels]
         return NativeExecutable(plan, compile_steps(steps), load_driver(compile_library(driver_source())))
 
 
@@ -202,7 +202,7 @@ class NativeExecutable:
 
     def __init__(self, plan: Plan, functions: Sequence[Any], driver: ctypes.CDLL) -> None:
         self._plan = plan
-        self._steps = [available(Step(k.kernel, k.schedule)) for k in plan.kernels]
+        self._steps = [available(k.step) for k in plan.kernels]
         self._functions = functions
         self._driver = driver
 
@@ -217,7 +217,7 @@ class NativeExecutable:
         entries = [
             (
                 self._functions[launch.kernel],
-                dims(self._steps[launch.kernel].kernel),
+                self._steps[launch.kernel].dims,
                 [where[n] for n in launch.buffers],
             )
             for launch in launches
@@ -276,9 +276,10 @@ class NumpyProgram:
         variant = self.plan.variants[self.variant]
         arrays = [_view(b, p, dims) for b, p in zip(variant.buffers, self.places, strict=True)]
         for launch in variant.launches:
-            kernel = self.plan.kernels[launch.kernel].kernel
-            given = {own: arrays[n] for own, n in zip(buffers(kernel), launch.buffers, strict=True)}
-            interpret.run(kernel, given, dims)
+            step = self.plan.kernels[launch.kernel].step
+            given = {own: arrays[n] for own, n in zip(step.buffers, launch.buffers, strict=True)}
+            for kernel in step.kernels:
+                interpret.run(kernel, given, dims)
 
 
 def _view(buffer: Buffer, place: Place, dims: Mapping[str, int]) -> Array:

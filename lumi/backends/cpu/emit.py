@@ -1,7 +1,7 @@
-"""A kernel and its schedule as one C function.
+"""A step as one C function.
 
-The function is `void name(void *const *buffers, const int64_t *dims)`: buffers in the order of
-`llir.kernel.buffers`, dims in the order of `llir.kernel.dims`.  Called by all threads of an OpenMP team
+The function is `void name(void *const *buffers, const int64_t *dims)`: buffers and dims in the order of
+the step's.  Called by all threads of an OpenMP team
 it shares the cells of the grid among them and does not wait at its end; called by one it runs them all.
 `source` puts functions and helpers together into a text that compiles alone.
 """
@@ -52,10 +52,12 @@ PIECES = 64
 
 
 def emit(step: Step, name: str) -> str:
-    """The C function of a kernel under its schedule.
+    """The C function of a step: of several kernels, one that calls theirs in turn.
 
     Raises `ValueError` when the schedule is not one of the kernel's.
     """
+    if step.beside:
+        return _in_turn(step, name)
     if step.schedule.template == "blas":
         found = product.find(step.kernel)
         if found is None:
@@ -63,6 +65,18 @@ def emit(step: Step, name: str) -> str:
         return product.emit(step.kernel, found, name)
     options = dict(step.schedule.options)
     return _Function(step.kernel, Blocking(**options), name).write()
+
+
+def _in_turn(step: Step, name: str) -> str:
+    places = {buffer: number for number, buffer in enumerate(step.buffers)}
+    functions, calls, first = [], [], 0
+    for number, kernel in enumerate(step.kernels):
+        functions.append(emit(Step(kernel, step.schedule), f"{name}_{number}"))
+        own = ", ".join(f"buffers[{places[b]}]" for b in buffers(kernel))
+        calls.append(f"  {name}_{number}((void *const[]){{{own}}}, dims + {first});")
+        first += len(dims(kernel))
+    head = f"void {name}(void *const *buffers, const int64_t *dims) {{"
+    return "\n".join([*functions, head, *calls, "}", ""])
 
 
 def source(functions: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from lumi.backends.cpu.emit import driver_source, emit, source
 from lumi.backends.cpu.schedule import BLAS, available
 from lumi.errors import LumiError
 from lumi.field.region import Region
-from lumi.llir.kernel import KernelGraph, Step, buffers, dims
+from lumi.llir.kernel import KernelGraph, Step
 from lumi.search.child import Worker, WorkerError
 from lumi.search.data import Bench, Layout
 from lumi.search.protocol import Failure, Reason, Timing
@@ -101,10 +101,9 @@ def _job(
         "size": layout.size,
         "driver": str(compile_library(driver_source())),
         "libraries": sorted({str(p) for p in libraries}),
-        "kernels": [[str(p), "kernel", dims(s.kernel)] for p, s in zip(libraries, steps, strict=True)],
+        "kernels": [[str(p), "kernel", s.dims] for p, s in zip(libraries, steps, strict=True)],
         "tables": [
-            [[n, [offsets[b] for b in buffers(s.kernel)]] for n, s in enumerate(steps)]
-            for offsets in layout.copies
+            [[n, [offsets[b] for b in s.buffers]] for n, s in enumerate(steps)] for offsets in layout.copies
         ],
         "dims": dict(values),
         "blas": any(s.schedule == BLAS for s in steps),

@@ -14,6 +14,7 @@ All templates but `blas` share one code generator; they differ in how many copie
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lumi.backends.cpu import library, product
 from lumi.llir import bytedot
@@ -55,7 +56,7 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
 def available(step: Step) -> Step:
     """The step as this machine can run it: without a BLAS, our own block of the product."""
     if step.schedule == BLAS and library.find_blas() is None:
-        return Step(step.kernel, MATMUL[0])
+        return replace(step, schedule=MATMUL[0])
     return step
 
 
