@@ -12,7 +12,6 @@ from lumi.backends.cuda.fill import fill
 from lumi.backends.cuda.gpu import Gpu, open_gpu
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
 from lumi.backends.cuda.mail import LARGEST, Mail, Slot
-from lumi.llir.kernel import Step
 from lumi.plan.check import size_in_bytes
 from lumi.plan.plan import Plan, Role
 from lumi.runtime.device import Array, Memory, Place
@@ -128,7 +127,7 @@ class CudaExecutable:
 
     def __init__(self, gpu: Gpu, plan: Plan) -> None:
         self._gpu, self._plan = gpu, plan
-        self._kernels = load_kernels(gpu, [Step(k.kernel, k.schedule) for k in plan.kernels])
+        self._kernels = load_kernels(gpu, [k.step for k in plan.kernels])
 
     def inputs(self, variant: int) -> dict[str, Memory]:
         """Memory for the small inputs of a variant, which one copy fills together with the dims."""

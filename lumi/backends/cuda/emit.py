@@ -1,8 +1,8 @@
-"""A kernel and its schedule as one CUDA function.
+"""A step as one CUDA function.
 
-The function is `void name(buffer…, const i64 *dims)`: buffers in the order of `llir.kernel.buffers`, the
-values of the dims, in the order of `llir.kernel.dims`, in device memory, so that a captured launch never
-changes.  Its blocks share the cells of the grid, however many blocks there are.
+The function is `void name(buffer…, const i64 *dims)`: buffers in the order of the step's, the values of its
+dims, in their order, in device memory, so that a captured launch never changes.  Its blocks share the cells
+of the grids of all kernels, however many blocks there are.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from lumi import dim
 from lumi.backends.clike.cells import Cells
 from lumi.backends.clike.helpers import helpers
 from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
-from lumi.backends.cuda import cache, ctype, direct, frame, line, lines, matrix, ring, tiling, walk
+from lumi.backends.cuda import cache, ctype, direct, frame, line, lines, matrix, ring, rings, tiling, walk
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.mma import code as tensor
 from lumi.backends.cuda.nests import Nests
@@ -30,6 +31,9 @@ from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Kernel, Step, buffers, dims
 from lumi.llir.program import Item, Nest
 
+TOGETHER = ("simt", "stream", "ring")
+"""The templates under which kernels can run together in one launch."""
+
 SHARED = 96 << 10
 """Bytes of shared memory that a block may use on every GPU since compute capability 8.0 but one."""
 
@@ -40,33 +44,43 @@ LARGEST = {True: 1 << 13, False: 1 << 13}
 """Elements an array may have when its value is, or is not, a reduction."""
 
 
+Grid: TypeAlias = "tuple[tuple[dim.Extent, int], ...]"
+"""The extent of each axis of a grid, and its tile."""
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kernel as CUDA: its function, threads a block, bytes of dynamic shared memory, tiles of the grid.
+    """A step as CUDA: its function, threads a block, bytes of dynamic shared memory, tiles of the grid.
 
     It runs in `resident` blocks a multiprocessor at most, as many as clusters of `cluster` blocks make up.
-    With `streams` it takes the constant buffers, as bits, as its last argument.
+    With `streams` it takes the constant buffers, as bits, as its last argument.  `beside` are the grids of
+    the kernels that run beside the first.
     """
 
     text: str
     threads: int
     shared: int
-    grid: tuple[tuple[dim.Extent, int], ...]
+    grid: Grid
     resident: int = RESIDENT
     streams: bool = False
     cluster: int = 1
+    beside: tuple[Grid, ...] = ()
 
     def cells(self, values: Mapping[str, int]) -> int:
-        """Cells of the grid at these dims."""
-        return math.prod(-(-dim.value(extent, values) // tile) for extent, tile in self.grid)
+        """Cells of all grids at these dims."""
+        grids = (self.grid, *self.beside)
+        return sum(math.prod(-(-dim.value(e, values) // tile) for e, tile in grid) for grid in grids)
 
 
 def emit(step: Step, name: str) -> Code:
-    """The CUDA function of a kernel under its schedule.
+    """The CUDA function of a step.
 
-    Raises `ValueError` when the values a block must hold do not fit its shared memory.
+    Raises `ValueError` when the values a block must hold do not fit its shared memory, or when kernels
+    cannot run together under their schedule.
     """
     options = dict(step.schedule.options)
+    if step.beside:
+        return _together(step, options, name)
     if step.schedule.template == "mma":
         text, numbers = tensor.write(step.kernel, options, name)
         return Code(text, numbers.threads, numbers.shared, tensor.grid(numbers))
@@ -74,16 +88,56 @@ def emit(step: Step, name: str) -> Code:
         return _walk(step.kernel, options, name)
     if step.schedule.template in STAGED:
         return STAGED[step.schedule.template](step.kernel, options, name)
-    blocking = Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
-    chosen: dict[str, int] | None = tiling.tiles(step.kernel, blocking)
+    blocking = _blocking(options)
+    function, text, grid = _function(step.kernel, blocking, name, frame.names(buffers(step.kernel)))
+    return Code(text, blocking.threads, function.most, grid)
+
+
+def _blocking(options: Mapping[str, int]) -> Blocking:
+    return Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
+
+
+def _function(
+    kernel: Kernel, blocking: Blocking, name: str, names: Mapping[str, str], beside: bool = False
+) -> tuple[_Function, str, Grid]:
+    """A kernel's function with tiles that fit, its text and its grid."""
+    chosen: dict[str, int] | None = tiling.tiles(kernel, blocking)
     while chosen is not None:
-        function = _Function(step.kernel, blocking, chosen, name)
-        text = function.write()
+        function = _Function(kernel, blocking, chosen, name, names)
+        text = function.write(beside)
         if function.most <= SHARED:
-            grid = tuple((step.kernel.axes[a], chosen.get(a, 1)) for a in step.kernel.grid)
-            return Code(text, blocking.threads, function.most, grid)
-        chosen = tiling.shrunk(step.kernel, chosen)
+            return function, text, tuple((kernel.axes[a], chosen.get(a, 1)) for a in kernel.grid)
+        chosen = tiling.shrunk(kernel, chosen)
     raise ValueError("the values of one cell do not fit shared memory")
+
+
+def _together(step: Step, options: dict[str, int], name: str) -> Code:
+    """Several kernels: through one ring, or the cells of one after those of another, dealt out in turn."""
+    if step.schedule.template not in TOGETHER:
+        raise ValueError(f"kernels run together as {step.schedule.template}")
+    if step.schedule.template == "ring":
+        return _rings(step, options, name)
+    names, blocking = frame.names(step.buffers), _blocking(options)
+    texts, grids, calls, most, first = list[str](), list[Grid](), list[str](), 0, 0
+    for number, kernel in enumerate(step.kernels):
+        function, text, grid = _function(kernel, blocking, f"{name}_{number}", names, beside=True)
+        given = ", ".join([*(names[b] for b in buffers(kernel)), f"dims + {first}", "before"])
+        calls.append(f"before = {name}_{number}_cells({given});")
+        texts.append(text)
+        grids.append(grid)
+        most, first = max(most, function.most), first + len(dims(kernel))
+    texts.append(frame.together(step, names, name, blocking.threads, calls))
+    return Code("\n".join(texts), blocking.threads, most, grids[0], beside=tuple(grids[1:]))
+
+
+def _rings(step: Step, options: dict[str, int], name: str) -> Code:
+    found = [matrix.find(k) for k in step.kernels]
+    plans = rings.plans([m for m in found if m is not None], options)
+    if plans is None or None in found:
+        raise ValueError("a kernel whose matrices do not fit a ring is scheduled as one")
+    text, made = rings.Rings(step, plans, name).write(), plans[0]
+    shared = max(p.shared for p in plans)
+    return Code(text, made.users + WARP, shared, ((made.cells, 1),), 1, streams=True)
 
 
 def _ring(kernel: Kernel, options: dict[str, int], name: str) -> Code:
@@ -148,40 +202,67 @@ _STAGES = "Filler<", "users_", "blocks_"
 
 
 class _Function(Cells[Opened, Value]):
-    def __init__(self, kernel: Kernel, blocking: Blocking, chosen: Mapping[str, int], name: str) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        blocking: Blocking,
+        chosen: Mapping[str, int],
+        name: str,
+        names: Mapping[str, str],
+    ) -> None:
         self.name = name
         program = arrange(kernel, chosen, flat=True, largest=LARGEST)
-        names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(kernel))}
         self.w = Writer(program, names, blocking=blocking)
         super().__init__(program, self.w)
         self.nests = Nests(self.w)
         self.held = self.most = 0
+        self.counts: dict[str, str] | None = None
 
-    def write(self) -> str:
+    def write(self, beside: bool) -> str:
+        """The kernel; `beside` others, a function that returns the number of cells up to and with its own."""
         w = self.w
         w.scopes = [Scope(0, w.blocking.threads)]
         w.ranges = {a: whole(w, a) for a in self.kernel.axes}
         for number, name in enumerate(dims(self.kernel)):
             w.line(f"const i64 {spell.dim_name(name)} = dims[{number}];")
         once = [i for i in self.program.items if self.is_common(i)]
+        first = self._first() if beside else "blockIdx.x"
         with ExitStack() as memory:
             self.items(once, memory)
-            self._cells([i for i in self.program.items if i not in once])
+            self._cells([i for i in self.program.items if i not in once], first)
+        if beside:
+            return frame.member(self.kernel, self.w, self.name, self.most, f"before + {self._total()}")
         return frame.text(self.kernel, self.w, self.name, self.most)
 
     # -- cells
 
-    def _cells(self, items: list[Item]) -> None:
-        w, counts = self.w, {}
-        for axis in self.kernel.grid:
-            tile, span = self.program.tiles.get(axis, 1), w.ranges[axis]
-            if span.length is not None:
-                counts[axis] = str(-(-span.length // tile))
-            else:
-                text = span.stop if tile == 1 else f"({span.stop} + {tile - 1}) / {tile}"
-                counts[axis] = w.declare("int", text, "cells")
-        total = " * ".join(c for c in counts.values() if c != "1") or "1"
-        with w.block(f"for (int cell = blockIdx.x; cell < {total}; cell += gridDim.x) "):
+    def _first(self) -> str:
+        """The first cell of a block when `before` cells of others were dealt out; leave where it has none."""
+        w, total = self.w, self._total()
+        first = w.declare("int", "(blockIdx.x + gridDim.x - before % gridDim.x) % gridDim.x", "first")
+        w.line(f"if ({first} >= {total}) return before + {total};")
+        return first
+
+    def _total(self) -> str:
+        """CUDA for the number of cells."""
+        return " * ".join(c for c in self._counts().values() if c != "1") or "1"
+
+    def _counts(self) -> dict[str, str]:
+        """CUDA for the number of cells along each axis of the grid, found once."""
+        if self.counts is None:
+            self.counts = {}
+            for axis in self.kernel.grid:
+                tile, span = self.program.tiles.get(axis, 1), self.w.ranges[axis]
+                if span.length is not None:
+                    self.counts[axis] = str(-(-span.length // tile))
+                else:
+                    text = span.stop if tile == 1 else f"({span.stop} + {tile - 1}) / {tile}"
+                    self.counts[axis] = self.w.declare("int", text, "cells")
+        return self.counts
+
+    def _cells(self, items: list[Item], first: str) -> None:
+        w, counts, total = self.w, self._counts(), self._total()
+        with w.block(f"for (int cell = {first}; cell < {total}; cell += gridDim.x) "):
             self._open_grid(counts)
             with ExitStack() as memory:
                 self.items(items, memory)

@@ -20,7 +20,7 @@ from lumi.backends.cuda.mail import Mail
 from lumi.backends.cuda.schedule import DEFAULT
 from lumi.backends.cuda.staged import ROOM
 from lumi.errors import LumiError
-from lumi.llir.kernel import Step, dims
+from lumi.llir.kernel import Step
 
 GRAPHS = 16
 """Graphs of one variant that are kept for other sizes of its products."""
@@ -31,7 +31,7 @@ NAME = "kernel"
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A kernel on the GPU: its code, its function, the dims it takes.
+    """A step on the GPU: its code, its function, the dims it takes.
 
     With `call` a library computes it; the function is for what the library has no algorithm for.
     """
@@ -70,7 +70,7 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
         if isinstance(cubin, LumiError):
             raise cubin
         function = gpu.function(cubin.content, NAME, code.shared)
-        loaded.append(Loaded(code, dims(step.kernel), function, gemm.call(step)))
+        loaded.append(Loaded(code, step.dims, function, gemm.call(step)))
     return loaded
 
 

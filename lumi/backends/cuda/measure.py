@@ -13,7 +13,7 @@ from lumi.backends.cuda.launch import NAME
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.json import encode
-from lumi.llir.kernel import KernelGraph, Schedule, Step, buffers, written
+from lumi.llir.kernel import KernelGraph, Schedule, Step
 from lumi.search.child import Worker, WorkerError
 from lumi.search.data import Bench, Layout
 from lumi.search.protocol import Failure, Reason, Timing
@@ -107,12 +107,12 @@ def scheduled(steps: Sequence[Step], algorithms: Sequence[int | None]) -> tuple[
 def _job(region: Region, graph: KernelGraph, layout: Layout, values: Mapping[str, int]) -> dict[str, Any]:
     """What the child is to run.  Inputs, params and states are constant unless a kernel writes them."""
     offsets = layout.copies[0]
-    changed = {b for s in graph.steps for b in written(s.kernel)}
+    changed = {b for s in graph.steps for b in s.written}
     named = {f"B{k}" for k, name in enumerate(region.buffers) if not name.startswith("%")}
     return {
         "size": layout.size,
         "steps": [encode(step) for step in graph.steps],
-        "table": [[offsets[b] for b in buffers(s.kernel)] for s in graph.steps],
-        "constant": [[b in named - changed for b in buffers(s.kernel)] for s in graph.steps],
+        "table": [[offsets[b] for b in s.buffers] for s in graph.steps],
+        "constant": [[b in named - changed for b in s.buffers] for s in graph.steps],
         "dims": dict(values),
     }

@@ -7,7 +7,7 @@ kernel to the next.  One block runs on a multiprocessor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lumi.backends.cuda import operators
@@ -21,13 +21,18 @@ from lumi.llir.program import Fold
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The numbers of a ring: warps that use it, rows in a stage, stages, stages on their way at once."""
+    """The numbers of a ring: warps that use it, rows in a stage, stages, stages on their way at once.
+
+    Where several kernels share the ring, a stage has the bytes `slot`, and `total` are the rows of all.
+    """
 
     found: Matrices
     warps: int
     rows: int
     stages: int
     flight: int
+    slot: int = 0
+    total: int = 0
 
     @property
     def users(self) -> int:
@@ -52,18 +57,22 @@ class Plan:
     @property
     def stage(self) -> int:
         """Bytes of a stage."""
-        return self.rows * self.row * len(self.found.matrices)
+        return max(self.slot, self.rows * self.row * len(self.found.matrices))
 
     @property
     def cells(self) -> int:
         """Pieces that the rows are cut into."""
-        return min(CELLS, self.found.count)
+        return min(CELLS, self.total or self.found.count)
+
+    @property
+    def most(self) -> int:
+        """Rows of a piece at most."""
+        return -(-(self.total or self.found.count) // self.cells)
 
     @property
     def results(self) -> int:
         """Bytes of the results of a piece, one for each warp."""
-        most = -(-self.found.count // self.cells)
-        return most * len(self.found.matrices) * self.warps * F32.size
+        return self.most * len(self.found.matrices) * self.warps * F32.size
 
     @property
     def shared(self) -> int:
@@ -90,8 +99,8 @@ def plan(found: Matrices, options: dict[str, int]) -> Plan | None:
 class Ring(RowWriter):
     """Writes the function of a kernel whose matrices pass through a ring."""
 
-    def __init__(self, plan: Plan, name: str) -> None:
-        super().__init__(plan.found, plan, name)
+    def __init__(self, plan: Plan, name: str, names: Mapping[str, str] | None = None) -> None:
+        super().__init__(plan.found, plan, name, names)
         self.plan, self.found = plan, plan.found
 
     def fetched(self) -> str:

@@ -106,11 +106,17 @@ class Numbers(staged.Numbers, Protocol):
 
 
 class RowWriter(Staged, ABC):
-    """Writes the function of a kernel over rows; how a stage is filled and used is for others to say."""
+    """Writes the function of a kernel over rows; how a stage is filled and used is for others to say.
 
-    def __init__(self, found: Rows, numbers: Numbers, name: str) -> None:
-        super().__init__(found.program, found.over, numbers, name)
+    A piece of the rows has `most` of them at most.
+    """
+
+    def __init__(
+        self, found: Rows, numbers: Numbers, name: str, names: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(found.program, found.over, numbers, name, names)
         self.all, self.numbers = found, numbers
+        self.most = -(-found.count // numbers.cells)
         results = stores(self.program)
         self.single = [s for s in results if not long(self.kernel, s.axes)]
         self.of_rows = [s for s in results if long(self.kernel, s.axes)]
@@ -146,30 +152,46 @@ class RowWriter(Staged, ABC):
         w.line(f"Filler<{p.stages}, {p.stage}, {p.flight}> filler(stages, full, empty);")
         with w.block(f"for (int cell = blockIdx.x; cell < {p.cells}; cell += gridDim.x) "):
             self._rows_of_cell()
-            with w.block(f"for (int row = first; row < last; row += {p.rows}) "):
-                self.fill_stage()
-                w.line("filler.turn.next();")
+            self.fill_rows()
         return self.end("fill", ["u8 *stages", "u64 *full", "u64 *empty"])
+
+    def fill_rows(self) -> None:
+        """Fill stages with the rows from `first` up to `last`."""
+        with self.w.block(f"for (int row = first; row < last; row += {self.numbers.rows}) "):
+            self.fill_stage()
+            self.w.line("filler.turn.next();")
 
     def _use(self) -> str:
         p, w = self.numbers, self.w
         self.begin()
+        self.use_vectors("blockIdx.x == 0")
+        w.line(f"Turn<{p.stages}> turn;")
+        with w.block(f"for (int cell = blockIdx.x; cell < {p.cells}; cell += gridDim.x) "):
+            self._rows_of_cell()
+            self.use_rows()
+        return self.end("use", ["u8 *stages", "u64 *full", "u64 *empty", "float *parts", "float *results"])
+
+    def use_vectors(self, first: str) -> None:
+        """Hold what all rows share; the block for which `first` holds stores what is one value."""
         for load in self.late:
             if not long(self.kernel, load.axes):
                 self.expressions.value(load.var, load.dtype)
         self.hold_vectors()
-        self._single_values()
-        w.line(f"Turn<{p.stages}> turn;")
-        with w.block(f"for (int cell = blockIdx.x; cell < {p.cells}; cell += gridDim.x) "):
-            self._rows_of_cell()
-            early = self._early_loads()
-            with w.block(f"for (int row = first; row < last; row += {p.rows}) "):
-                self.use_stage()
-            w.line(f"users_wait<{p.users}>();")
-            with w.block(f"for (int k = threadIdx.x; k < last - first; k += {p.users}) "):
-                self._results(early)
-            w.line(f"users_wait<{p.users}>();")
-        return self.end("use", ["u8 *stages", "u64 *full", "u64 *empty", "float *parts", "float *results"])
+        if self.single:
+            with self.w.block(f"if ({first} && threadIdx.x == 0) "):
+                for store in self.single:
+                    self.store(store)
+
+    def use_rows(self) -> None:
+        """Use the rows from `first` up to `last`."""
+        p, w = self.numbers, self.w
+        early = self._early_loads()
+        with w.block(f"for (int row = first; row < last; row += {p.rows}) "):
+            self.use_stage()
+        w.line(f"users_wait<{p.users}>();")
+        with w.block(f"for (int k = threadIdx.x; k < last - first; k += {p.users}) "):
+            self._results(early)
+        w.line(f"users_wait<{p.users}>();")
 
     def _rows_of_cell(self) -> None:
         count, cells = self.all.count, self.numbers.cells
@@ -177,13 +199,6 @@ class RowWriter(Staged, ABC):
         self.w.line(f"const int last = (int)((i64)(cell + 1) * {count} / {cells});")
 
     # -- results
-
-    def _single_values(self) -> None:
-        """Store what is one value, in one thread of all."""
-        if self.single:
-            with self.w.block("if (blockIdx.x == 0 && threadIdx.x == 0) "):
-                for store in self.single:
-                    self.store(store)
 
     def _early_loads(self) -> dict[str, str]:
         """Load what a thread's first result needs long before it is ready; the variables by value."""
@@ -213,7 +228,7 @@ class RowWriter(Staged, ABC):
             place = f"results + (k * {len(matrices)} + {number}) * {p.warps}"
             text = ctype.rounded(f"total_of<{p.warps}>({place})", matrix.fold.dtype)
             w.here.values[matrix.fold.var] = Value(matrix.fold.dtype, (), {(): w.declare("float", text)})
-        once = -(-self.all.count // p.cells) <= p.users
+        once = self.most <= p.users
         for load in self.late:
             if load.var in early:
                 name = early[load.var]

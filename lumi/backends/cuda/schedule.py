@@ -21,10 +21,13 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
 
 from __future__ import annotations
 
-from lumi.backends.cuda import cache, direct, gemm, line, lines, matrix, ring
+from collections.abc import Sequence
+
+from lumi.backends.cuda import cache, direct, gemm, line, lines, matrix, ring, rings
+from lumi.backends.cuda.emit import TOGETHER
 from lumi.backends.cuda.library import find_library
 from lumi.backends.cuda.mma import known
-from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, walk
+from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, Step, walk
 
 DEFAULT = Schedule("simt")
 """The schedule that works for every kernel."""
@@ -87,6 +90,24 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
         *(known.look(kernel).schedules if reduces else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),
     )
+
+
+def together(kernels: Sequence[Kernel]) -> tuple[Schedule, ...]:
+    """Every schedule under which one launch can run kernels that do not depend on each other."""
+    first, *others = kernels
+    common = [s for s in schedules(first) if s.template in TOGETHER]
+    for kernel in others:
+        known = schedules(kernel)
+        common = [s for s in common if s in known]
+    found = [m for k in kernels if (m := matrix.find(k)) is not None]
+    count = len(Step(first, DEFAULT, tuple(others)).buffers)
+
+    def fits(schedule: Schedule) -> bool:
+        if schedule.template != "ring":
+            return True
+        return count <= rings.MARKS and rings.plans(found, dict(schedule.options)) is not None
+
+    return tuple(filter(fits, common))
 
 
 def _staged(kernel: Kernel) -> tuple[Schedule, ...]:

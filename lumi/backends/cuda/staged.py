@@ -6,7 +6,7 @@ elements, turn by turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from lumi.backends.cuda.scope import Blocking, Value, Writer, neighbours, single
 from lumi.backends.cuda.storing import store_all
 from lumi.backends.cuda.values import folds_below, loads_below, long, size
 from lumi.llir import arithmetic, spell
-from lumi.llir.kernel import Load, Operand, Store, buffers, dims
+from lumi.llir.kernel import Kernel, Load, Operand, Store, buffers, dims
 from lumi.llir.program import Fold, Program
 
 WARP = 32
@@ -62,13 +62,21 @@ class Staged:
     several blocks share a line.
     """
 
-    def __init__(self, program: Program, over: tuple[str, ...], numbers: Numbers, name: str) -> None:
+    def __init__(
+        self,
+        program: Program,
+        over: tuple[str, ...],
+        numbers: Numbers,
+        name: str,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """`names` are what the buffers of the launch are called in CUDA, in its order."""
         self.program, self.kernel, self.over, self.name = program, program.kernel, over, name
         self.users, self.width, self.turns = numbers.users, numbers.width, numbers.turns
         self.length = self.part = size(self.kernel, over)
         self.first, self.last = "", str(self.part)
-        names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(self.kernel))}
-        self.w = Writer(program, names, blocking=Blocking(self.users))
+        called = names or frame.names(buffers(self.kernel))
+        self.w = Writer(program, called, blocking=Blocking(self.users))
         self.expressions = Expressions(self.w, _no_fold)
 
     # -- functions
@@ -86,13 +94,23 @@ class Staged:
         lines = [f"  {line}" for line in self.w.here.lines]
         return "\n".join([f"INLINE void {self.name}_{what}({parameters}) {{", *lines, "}"])
 
-    def entry(self, stages: int, stage: int, constant: Sequence[Load]) -> str:
-        """The kernel itself, whose stages are filled from `constant` loads, before the wait where it may."""
-        warps, w = self.users // WARP, self.w
+    def entry(
+        self,
+        stages: int,
+        stage: int,
+        constant: Sequence[Load],
+        beside: Sequence[Kernel] = (),
+    ) -> str:
+        """The kernel itself, whose stages are filled from `constant` loads, before the wait where it may.
+
+        It has the buffers of kernels `beside` its own, too.
+        """
+        warps, called = self.users // WARP, self.w.buffers
         read = {load.access.buffer for load in constant}
-        mask = sum(1 << k for k, b in enumerate(buffers(self.kernel)) if b in read)
-        given = ", ".join([*(w.buffers[b] for b in buffers(self.kernel)), "dims"])
-        parameters = ", ".join([*frame.parameters(self.kernel, w), "u32 constant"])
+        mask = sum(1 << k for k, b in enumerate(called) if b in read)
+        given = ", ".join([*called.values(), "dims"])
+        parameters = ", ".join([*frame.declared((self.kernel, *beside), called), "u32 constant"])
+        settled = ", ".join([*(f"settled({name})" for name in called.values()), "dims"])
         return f"""\
 extern "C" __global__ void __launch_bounds__({self.users + WARP}) {self.name}({parameters}) {{
   extern __shared__ __align__(128) u8 pool[];
@@ -117,14 +135,14 @@ extern "C" __global__ void __launch_bounds__({self.users + WARP}) {self.name}({p
   }}
   {self.name}_fetch({given}, constant);
   wait_for_previous();
-  {self.name}_use({frame.settled(self.kernel, w)}, stages, full, empty, parts, results);
+  {self.name}_use({settled}, stages, full, empty, parts, results);
 }}
 """
 
     def fetch(self, operands: Sequence[Operand]) -> str:
         """The function that brings what never changes of some values over the line near before the wait."""
         self.begin()
-        places = {b: k for k, b in enumerate(buffers(self.kernel))}
+        places = {b: k for k, b in enumerate(self.w.buffers)}
         lines = [x for x in self.loads_along(operands) if not x.data]
         if not lines:
             return self.end("fetch", ["u32 constant"])

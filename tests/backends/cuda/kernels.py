@@ -12,7 +12,7 @@ from lumi.backends.cuda import schedule
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
 from lumi.errors import Source
-from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step, buffers
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
 from lumi.llir.parse import parse
 from tests.search.plans import found
 from tests.workloads import WORKLOADS
@@ -31,7 +31,7 @@ class OnGpu:
         self.kernels = load_kernels(self.gpu, self.steps)
 
     def run(self, number: int, arrays: Mapping[str, Array], values: Mapping[str, int] = {}) -> None:
-        kernel, names = self.kernels[number], buffers(self.steps[number].kernel)
+        kernel, names = self.kernels[number], self.steps[number].buffers
         blocks = {n: self.gpu.allocate(arrays[n].nbytes) for n in names}
         for name, block in blocks.items():
             self.gpu.write(int(block), arrays[name].reshape(-1).view(np.uint8))

@@ -1,0 +1,117 @@
+"""Products of several matrices with vectors in one launch: their rows pass through the same ring.
+
+The rows of all kernels are cut into pieces for the multiprocessors as if they were those of one: most
+blocks see a single kernel, and a block that two of them share goes on to the second without a pause in
+what it copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from lumi.backends.cuda import frame, ring
+from lumi.backends.cuda.matrix import Matrices
+from lumi.backends.cuda.ring import Plan, Ring
+from lumi.backends.cuda.staged import HEAD, ROOM
+from lumi.llir.kernel import Step, buffers, dims
+
+MARKS = 32
+"""Buffers that a launch tells to be constant or not."""
+
+_ROWS = ["const int first", "const int last"]
+_STATES = ["u8 *stages", "u64 *full", "u64 *empty"]
+_RESULTS = ["float *parts", "float *results"]
+
+
+def plans(found: Sequence[Matrices], options: dict[str, int]) -> tuple[Plan, ...] | None:
+    """The plans of kernels that share a ring; None where one fits none, or they differ in their warps."""
+    alone = [ring.plan(one, options) for one in found]
+    made = [p for p in alone if p is not None]
+    if not made or len(made) < len(alone) or len({p.warps for p in made}) > 1:
+        return None
+    slot, total = max(p.stage for p in made), sum(p.found.count for p in made)
+    wide = [replace(p, slot=slot, total=total) for p in made]
+    room = ROOM - HEAD - max(p.results for p in wide)
+    stages = min(options.get("stages", 6), room // slot)
+    if stages < 2:
+        return None
+    flight = min(options.get("flight", 2), stages)
+    return tuple(replace(p, stages=stages, flight=flight) for p in wide)
+
+
+class Member(Ring):
+    """Writes the functions of one of the kernels: each does some of its rows."""
+
+    def __init__(self, plan: Plan, name: str, names: Mapping[str, str]) -> None:
+        super().__init__(plan, name, names)
+        self.most = plan.most
+
+    def write(self) -> str:
+        """The CUDA of its functions."""
+        p = self.plan
+        self.begin()
+        self.fill_rows()
+        filler = f"Filler<{p.stages}, {p.stage}, {p.flight}> &filler"
+        filled = self.end("fill", [filler, *_ROWS])
+        fetched = self.fetched()
+        self.begin()
+        self.use_vectors("first == 0")
+        self.use_rows()
+        used = self.end("use", [f"Turn<{p.stages}> &turn", *_STATES, *_RESULTS, *_ROWS])
+        return "\n".join([filled, fetched, used])
+
+
+class Rings:
+    """Writes the function of a step whose kernels share a ring, by the `plans` of them."""
+
+    def __init__(self, step: Step, plans: Sequence[Plan], name: str) -> None:
+        if len(step.buffers) > MARKS:
+            raise ValueError(f"kernels with {len(step.buffers)} buffers run together")
+        self.step, self.plans, self.name = step, plans, name
+        self.names: Mapping[str, str] = frame.names(step.buffers)
+
+    def write(self) -> str:
+        """The CUDA of the function and of what its parts do."""
+        p = self.plans[0]
+        members = [Member(p, f"{self.name}_{k}", self.names).write() for k, p in enumerate(self.plans)]
+        matrices = [m.load for p in self.plans for m in p.found.matrices]
+        filler = f"Filler<{p.stages}, {p.stage}, {p.flight}> filler(stages, full, empty);"
+        given = "turn, stages, full, empty, parts, results, first, last"
+        return "\n".join(
+            [
+                *members,
+                self._all("fill", _STATES, "filler, first, last", filler),
+                self._all("fetch", ["u32 constant"], "constant"),
+                self._all("use", [*_STATES, *_RESULTS], given, f"Turn<{p.stages}> turn;"),
+                Ring(p, self.name, self.names).entry(p.stages, p.stage, matrices, self.step.beside),
+            ]
+        )
+
+    def _all(self, what: str, more: Sequence[str], given: str, before: str = "") -> str:
+        """The function that does `what` for the rows of all kernels that a block has."""
+        parameters = ", ".join([*frame.declared(self.step.kernels, self.names), *more])
+        cells, total = self.plans[0].cells, self.plans[0].total
+        lines = [
+            *([before] if before else []),
+            f"for (int cell = blockIdx.x; cell < {cells}; cell += gridDim.x) {{",
+            f"  const int from = (int)((i64)cell * {total} / {cells});",
+            f"  const int to = (int)((i64)(cell + 1) * {total} / {cells});",
+            *(f"  {line}" for line in self._members(what, given)),
+            "}",
+        ]
+        return "\n".join(
+            [f"INLINE void {self.name}_{what}({parameters}) {{", *(f"  {x}" for x in lines), "}"]
+        )
+
+    def _members(self, what: str, given: str) -> Iterator[str]:
+        """A call for each kernel, of whose rows a block has those from `first` up to `last`."""
+        start = place = 0
+        for number, (kernel, plan) in enumerate(zip(self.step.kernels, self.plans, strict=True)):
+            own = ", ".join([*(self.names[b] for b in buffers(kernel)), f"dims + {place}", given])
+            yield "{"
+            yield f"  const int first = from > {start} ? from - {start} : 0;"
+            yield f"  const int last = least(to - {start}, {plan.found.count});"
+            yield f"  if (first < last) {self.name}_{number}_{what}({own});"
+            yield "}"
+            start, place = start + plan.found.count, place + len(dims(kernel))
