@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -41,10 +42,13 @@ class OnGpu:
             self.gpu.read(int(block), arrays[name].reshape(-1).view(np.uint8))
 
 
-def read(name: str) -> Kernel:
-    """The kernel in `texts/NAME.lumi`."""
+def read(name: str, sizes: tuple[int, int] = (0, 0)) -> Kernel:
+    """The kernel in `texts/NAME.lumi`, the first of two `sizes` being the second wherever it stands."""
     path = Path(__file__).parent / "texts" / f"{name}.lumi"
-    return parse(Source(path.name, path.read_text()))
+    old, new = map(str, sizes)
+    return parse(
+        Source(path.name, re.sub(rf"\b{old}\b", new, path.read_text()) if sizes[0] else path.read_text())
+    )
 
 
 @cache

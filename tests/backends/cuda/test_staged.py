@@ -42,7 +42,7 @@ def product(rows: int, length: int, dtype: DType = BF16) -> Kernel:
 
 
 def staged(kernel: Kernel) -> list[Schedule]:
-    return [s for s in schedules(kernel) if s.template in ("ring", "lines")]
+    return [s for s in schedules(kernel) if s.template in ("ring", "lines", "direct")]
 
 
 # -- which kernels
@@ -166,6 +166,18 @@ def test_staged_kernel_equals_the_numpy_executor(name: str) -> None:
 
 
 @pytest.mark.cuda
+@pytest.mark.parametrize("name", ["softmax", "standardize", "loss"])
+@pytest.mark.parametrize("length", [16384, 32000, 65536])
+def test_blocks_share_long_lines(name: str, length: int) -> None:
+    kernel = read(name, (1040, length))
+    steps = [Step(kernel, s) for s in staged(kernel) if dict(s.options).get("blocks", 1) > 1]
+    assert steps
+    on_gpu = OnGpu(steps)
+    for number in range(len(steps)):
+        assert_equal_runs(kernel, VALUES, on_gpu, number)
+
+
+@pytest.mark.cuda
 @pytest.mark.parametrize("dtype", [BF16, F16, F32])
 @pytest.mark.parametrize("sizes", [(2, 16), (3, 2048), (131, 512), (133, 4096), (700, 1032), (64, 14336)])
 def test_product_of_any_size(sizes: tuple[int, int], dtype: DType) -> None:
@@ -181,12 +193,16 @@ def test_product_of_any_size(sizes: tuple[int, int], dtype: DType) -> None:
 @pytest.mark.parametrize("name", ["gate_up", "rms_norm"])
 @pytest.mark.parametrize("cells", [1, 5, 39])
 @pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("template", ["ring", "lines", "direct"])
 def test_results_do_not_depend_on_blocks_nor_on_what_is_constant(
-    name: str, cells: int, constant: bool
+    name: str, cells: int, constant: bool, template: str
 ) -> None:
     kernel = read(name)
+    chosen = [s for s in staged(kernel) if s.template == template]
+    if not chosen:
+        return
     arrays = random_buffers(kernel, VALUES)
-    on_gpu = OnGpu([Step(kernel, staged(kernel)[0])])
+    on_gpu = OnGpu([Step(kernel, chosen[-1])])
     want = {n: a.copy() for n, a in arrays.items()}
     on_gpu.run(0, want, VALUES)
     gpu, names = on_gpu.gpu, buffers(kernel)
