@@ -13,7 +13,7 @@ from lumi.egraph.graph import EGraph
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Statement
-from lumi.search.climb import Climb
+from lumi.search.climb import GAIN, Climb
 from lumi.search.draft import InfeasibleError
 from lumi.search.evolve import evolve
 from lumi.search.explain import (
@@ -24,7 +24,7 @@ from lumi.search.explain import (
     rank_correlation,
     silent,
 )
-from lumi.search.launch import Assembly, alone
+from lumi.search.launch import Assembly, Piece, alone
 from lumi.search.measure import Contest, modelled
 from lumi.search.planner import Planner
 from lumi.search.protocol import Backend, Failure
@@ -245,9 +245,19 @@ class _Search:
 
     def _tuned(self, plan: Assembly) -> Assembly:
         launches = tuple(
-            alone(tune(self.planner, *x.pieces)) if len(x.pieces) == 1 else x for x in plan.launches
+            alone(self._scheduled(tune(self.planner, *x.pieces))) if len(x.pieces) == 1 else x
+            for x in plan.launches
         )
         return Assembly(plan.draft, launches, sum(x.seconds for x in launches))
+
+    def _scheduled(self, piece: Piece) -> Piece:
+        """The kernel under the best of all schedules; until now only one of each template was looked at."""
+        best, kernel, hints = piece, piece.kernel, self.settings.hints
+        for schedule in self.backend.schedules(kernel):
+            seconds = sum(self.backend.cost(kernel, schedule, h).seconds for h in hints)
+            if seconds < best.seconds * (1 - GAIN):
+                best = replace(best, schedule=schedule, seconds=seconds)
+        return best
 
     def _gain(self, plan: Assembly, phase: str) -> None:
         if not self.curve or plan.seconds < self.curve[-1][1]:

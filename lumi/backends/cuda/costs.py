@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lumi.backends.cuda import tiling
+from lumi.backends.cuda.direct import OWN, REGISTERS
 from lumi.backends.cuda.mma import known
 from lumi.backends.cuda.mma import plan as tensor
 from lumi.backends.cuda.mma import price as tensor_price
 from lumi.backends.cuda.scope import Blocking
 from lumi.llir import spell
-from lumi.llir.kernel import Kernel, Load, Loop, Map, Schedule, Statement, walk
+from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Reduce, Schedule, Statement, walk
 from lumi.llir.program import is_plain
 from lumi.search.model import PRICES, Machine, Work, examine
 from lumi.search.protocol import Cost
@@ -60,8 +61,17 @@ RING = (0.65e-6, 4.59e12), (2.0e-6, 5.6e12)
 BESIDE = 0.01
 """Share by which kernels without a ring slow each other down that run in one launch."""
 
-LINES = 2.5e-6, 4.1e12
-"""Seconds to start and bytes a second where lines stay in registers."""
+LINES = 2.5e-6, 3.7e12
+"""Seconds to start and bytes a second where lines are copied ahead and then stay in registers."""
+
+DIRECT = 0.9e-6, 1.0e-6
+"""Seconds to start where lines go straight into registers, and in which a block computes and waits."""
+
+SPREAD = 1.2
+"""How much slower blocks that share a line write it than blocks with lines of their own."""
+
+TAIL = 0.25
+"""Share of the time of what all multiprocessors do at once that the last of it takes longer."""
 
 AT_ONCE = 3
 """How much faster a single multiprocessor can read than its share of the bandwidth."""
@@ -88,7 +98,7 @@ BARRIERS = 6e-6
 """Seconds of a turn of a loop whose values all threads of a block share."""
 
 
-FREE = ("ring", "lines", "walk", "mma")
+FREE = ("ring", "lines", "direct", "walk", "mma")
 """Templates that choose all tiles by themselves."""
 
 
@@ -156,6 +166,8 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             lines = math.prod(work.sizes[a] for a in kernel.grid)
             busy = min(1.0, AT_ONCE * lines / MACHINE.units)
             return replace(found, seconds=LINES[0] + max(found.traffic / (LINES[1] * busy), found.floor))
+        case "direct":
+            return replace(found, seconds=_direct(work, found, options))
         case "mma":
             form = known.look(kernel).form
             assert form is not None, "only what tensor cores compute has this schedule"
@@ -166,6 +178,11 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
         case "walk":
             floor = found.traffic / MACHINE.bandwidth
             return replace(found, seconds=max(_walked(work), WALK[0] + floor), floor=floor)
+        case _ if _is_elementwise(work):
+            waiting = EXPOSED * LATENCY + TAIL * min(
+                _wave(work, found, blocking), found.traffic / MACHINE.bandwidth
+            )
+            return replace(found, seconds=found.seconds + waiting)
         case _:
             waiting = EXPOSED * LATENCY * _rounds(work, blocking) + BARRIERS * _turns(work)
             return replace(found, seconds=found.seconds + waiting)
@@ -179,6 +196,34 @@ def _streamed(traffic: float) -> float:
 def _whole(kernel: Kernel) -> dict[str, int]:
     """One point of the grid, and whole loops."""
     return {a: 1 if a in kernel.grid else WHOLE for a in kernel.axes}
+
+
+def _is_elementwise(work: Work) -> bool:
+    """Whether a kernel computes each element by itself, of neighbours that are moved together."""
+    every = list(walk(work.kernel.body))
+    loads = [s for s in every if isinstance(s, Load)]
+    together = all(any(spell.step(s.access, a) == 1 for a in s.axes[-1:]) for s in loads if s.axes)
+    return together and not any(isinstance(s, Loop | Reduce | Dot) for s in every)
+
+
+def _wave(work: Work, found: Cost, blocking: Blocking) -> float:
+    """Seconds in which memory moves what all blocks that run at once read and write."""
+    resident = MACHINE.units * max(RESIDENT // blocking.threads, 1)
+    return found.traffic / work.cells * resident / MACHINE.bandwidth
+
+
+def _direct(work: Work, found: Cost, options: Mapping[str, int]) -> float:
+    """Seconds of lines in registers: blocks take turns at memory as far as some run side by side."""
+    start, idle = DIRECT
+    users, blocks = options["users"], options["blocks"]
+    lines = math.prod(work.sizes[a] for a in work.kernel.grid)
+    held = math.prod(work.sizes.values()) / (lines * blocks * users)
+    cells = lines * blocks / MACHINE.units
+    beside = max(min(RESIDENT // users, int(REGISTERS // (users * (OWN + held))), int(cells)), 1)
+    moving = found.traffic / (lines * blocks) / (MACHINE.bandwidth / MACHINE.units)
+    turns = max(cells / beside, 1.0) * max(beside * moving, moving + idle)
+    spread = SPREAD if blocks > 1 and 4 * work.written * work.cells > found.traffic else 1.0
+    return start + idle + max(spread * turns, found.floor)
 
 
 def _rounds(work: Work, blocking: Blocking) -> float:

@@ -29,7 +29,7 @@ from lumi.dtype import DType
 from lumi.llir import arithmetic, spell
 from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Kernel, Step, buffers, dims
-from lumi.llir.program import Item, Nest
+from lumi.llir.program import Fold, Item, Nest
 
 TOGETHER = ("simt", "stream", "ring")
 """The templates under which kernels can run together in one launch."""
@@ -39,6 +39,9 @@ SHARED = 96 << 10
 
 RESIDENT = 64
 """Blocks a multiprocessor is given at most; with more cells each block runs several."""
+
+SHORT = 4096
+"""The same for kernels whose blocks begin at once: what one does again and again, several do side by side."""
 
 LARGEST = {True: 1 << 13, False: 1 << 13}
 """Elements an array may have when its value is, or is not, a reduction."""
@@ -90,7 +93,7 @@ def emit(step: Step, name: str) -> Code:
         return STAGED[step.schedule.template](step.kernel, options, name)
     blocking = _blocking(options)
     function, text, grid = _function(step.kernel, blocking, name, frame.names(buffers(step.kernel)))
-    return Code(text, blocking.threads, function.most, grid)
+    return Code(text, blocking.threads, function.most, grid, function.resident)
 
 
 def _blocking(options: Mapping[str, int]) -> Blocking:
@@ -217,6 +220,8 @@ class _Function(Cells[Opened, Value]):
         self.nests = Nests(self.w)
         self.held = self.most = 0
         self.counts: dict[str, str] | None = None
+        reduces = any(isinstance(d, Fold) for d in program.definitions.values())
+        self.resident = RESIDENT if reduces else SHORT
 
     def write(self, beside: bool) -> str:
         """The kernel; `beside` others, a function that returns the number of cells up to and with its own."""

@@ -99,6 +99,12 @@ INLINE float round_f8e5m2(float x) { return from_f8e5m2(to_f8e5m2(x)); }
 
 #include "arithmetic.h"
 
+/* The larger of two numbers, of two zeros any; NaN if one is. */
+INLINE float most(float a, float b) {
+  float x;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));
+  return x;
+}
 INLINE float fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
 INLINE double fma_f64(double a, double b, double c) { return fma(a, b, c); }
 

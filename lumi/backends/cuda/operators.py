@@ -52,8 +52,12 @@ def _call(op: str, args: list[str], operand: DType) -> str:
 
 
 def combine(op: str, accumulator: str, value: str, dtype: DType) -> str:
-    """CUDA for an accumulator after it takes in a value; narrow ints wrap and halves round at the end."""
-    return f"{op}_{register(dtype).name}({accumulator}, {value})"
+    """CUDA for an accumulator after it takes in a value; narrow ints wrap and halves round at the end.
+
+    Which zero is the larger is as open here as the order in which values come.
+    """
+    kind = register(dtype).name
+    return f"{'most' if (op, kind) == ('max', 'f32') else f'{op}_{kind}'}({accumulator}, {value})"
 
 
 def multiply_add(a: str, b: str, accumulator: str, dtype: DType) -> str:

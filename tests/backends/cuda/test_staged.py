@@ -127,10 +127,28 @@ def test_matrix_passes_through_a_ring(name: str, golden: Callable[..., None]) ->
     golden(emit(Step(kernel, staged(kernel)[0]), name).text, ".cu", name=name)
 
 
-@pytest.mark.parametrize("name", ["softmax", "rms_norm"])
-def test_line_stays_in_registers(name: str, golden: Callable[..., None]) -> None:
+@pytest.mark.parametrize(("name", "template"), [("softmax", "direct"), ("rms_norm", "lines")])
+def test_line_stays_in_registers(name: str, template: str, golden: Callable[..., None]) -> None:
     kernel = read(name)
-    golden(emit(Step(kernel, staged(kernel)[0]), name).text, ".cu", name=name)
+    chosen = next(s for s in staged(kernel) if s.template == template)
+    golden(emit(Step(kernel, chosen), name).text, ".cu", name=name)
+
+
+def test_blocks_of_a_cluster_share_a_line(golden: Callable[..., None]) -> None:
+    kernel = read("softmax", (1040, 32000))
+    code = emit(Step(kernel, Schedule("direct", (("blocks", 4), ("users", 256)))), "shared")
+    golden(code.text, ".cu", name="shared")
+    assert (code.cluster, code.cells({})) == (4, 4 * 17)
+
+
+def test_only_lines_too_long_for_a_block_are_shared() -> None:
+    for length, some in ((4096, {1}), (32768, {1, 2, 4, 8}), (1 << 20, set[int]())):
+        found = [
+            dict(s.options)["blocks"]
+            for s in staged(read("softmax", (1040, length)))
+            if s.template == "direct"
+        ]
+        assert set(found) == some, length
 
 
 def test_hot_kernels_compile_without_spills() -> None:
@@ -190,19 +208,17 @@ def test_product_of_any_size(sizes: tuple[int, int], dtype: DType) -> None:
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("name", ["gate_up", "rms_norm"])
+@pytest.mark.parametrize(
+    ("name", "template"), [("gate_up", "ring"), ("rms_norm", "lines"), ("rms_norm", "direct")]
+)
 @pytest.mark.parametrize("cells", [1, 5, 39])
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("template", ["ring", "lines", "direct"])
 def test_results_do_not_depend_on_blocks_nor_on_what_is_constant(
-    name: str, cells: int, constant: bool, template: str
+    name: str, template: str, cells: int, constant: bool
 ) -> None:
     kernel = read(name)
-    chosen = [s for s in staged(kernel) if s.template == template]
-    if not chosen:
-        return
     arrays = random_buffers(kernel, VALUES)
-    on_gpu = OnGpu([Step(kernel, chosen[-1])])
+    on_gpu = OnGpu([Step(kernel, next(s for s in reversed(staged(kernel)) if s.template == template))])
     want = {n: a.copy() for n, a in arrays.items()}
     on_gpu.run(0, want, VALUES)
     gpu, names = on_gpu.gpu, buffers(kernel)

@@ -16,7 +16,7 @@ INLINE void softmax_cells(const float *__restrict__ b0_B0, float *__restrict__ b
       #pragma unroll 4
       for (int x_j_9 = x_j_7 + (int)threadIdx.x; x_j_9 < stop8; x_j_9 += 256) {
         const float v10 = *(b0_B0 + (i64)x_i_2 * d_j + (i64)x_j_9);
-        a11 = max_f32(a11, v10);
+        a11 = most(a11, v10);
       }
       const float v12 = block_max_f32<256>(a11);
       const float v13 = max_f32(t3, v12);
