@@ -98,7 +98,10 @@ BARRIERS = 6e-6
 """Seconds of a turn of a loop whose values all threads of a block share."""
 
 
-FREE = ("ring", "lines", "direct", "walk", "mma")
+UNPACKED = 30e12
+"""Elementwise operations a second that unpack what passes through a ring."""
+
+FREE = ("ring", "packed", "lines", "direct", "walk", "mma")
 """Templates that choose all tiles by themselves."""
 
 
@@ -134,7 +137,7 @@ class Costs:
         """The estimate of one launch of kernels that do not depend on each other."""
         each = [self.cost(k, schedule, dims) for k in kernels]
         traffic = sum(c.traffic for c in each)
-        if schedule.template == "ring":
+        if schedule.template in ("ring", "packed"):
             seconds = _streamed(traffic) + max(c.seconds - _streamed(c.traffic) for c in each)
         else:
             alone = sum(c.seconds - MACHINE.launch for c in each)
@@ -162,6 +165,10 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
         case "ring":
             seconds = _streamed(found.traffic) + _vector(work) / ELEMENTS
             return replace(found, seconds=seconds, floor=found.traffic / MACHINE.bandwidth)
+        case "packed":
+            seconds = _streamed(found.traffic) + _vector(work) / ELEMENTS
+            unpacking = RING[0][0] + work.cells * work.elements / UNPACKED
+            return replace(found, seconds=max(seconds, unpacking), floor=found.traffic / MACHINE.bandwidth)
         case "lines":
             lines = math.prod(work.sizes[a] for a in kernel.grid)
             busy = min(1.0, AT_ONCE * lines / MACHINE.units)

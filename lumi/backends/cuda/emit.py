@@ -19,7 +19,21 @@ from lumi.backends.clike.cells import Cells
 from lumi.backends.clike.helpers import helpers
 from lumi.backends.clike.loops import tile_range, whole
 from lumi.backends.clike.scope import Scope
-from lumi.backends.cuda import cache, ctype, direct, frame, line, lines, matrix, ring, rings, tiling, walk
+from lumi.backends.cuda import (
+    cache,
+    ctype,
+    direct,
+    frame,
+    line,
+    lines,
+    matrix,
+    packed,
+    packedring,
+    ring,
+    rings,
+    tiling,
+    walk,
+)
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.mma import code as tensor
 from lumi.backends.cuda.nests import Nests
@@ -31,7 +45,7 @@ from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Kernel, Step, buffers, dims
 from lumi.llir.program import Fold, Item, Nest
 
-TOGETHER = ("simt", "stream", "ring")
+TOGETHER = ("simt", "stream", "ring", "packed")
 """The templates under which kernels can run together in one launch."""
 
 SHARED = 96 << 10
@@ -120,6 +134,8 @@ def _together(step: Step, options: dict[str, int], name: str) -> Code:
         raise ValueError(f"kernels run together as {step.schedule.template}")
     if step.schedule.template == "ring":
         return _rings(step, options, name)
+    if step.schedule.template == "packed":
+        return _packed_rings(step, options, name)
     names, blocking = frame.names(step.buffers), _blocking(options)
     texts, grids, calls, most, first = list[str](), list[Grid](), list[str](), 0, 0
     for number, kernel in enumerate(step.kernels):
@@ -138,9 +154,28 @@ def _rings(step: Step, options: dict[str, int], name: str) -> Code:
     plans = rings.plans([m for m in found if m is not None], options)
     if plans is None or None in found:
         raise ValueError("a kernel whose matrices do not fit a ring is scheduled as one")
-    text, made = rings.Rings(step, plans, name).write(), plans[0]
+    text, made = rings.Rings(step, plans, ring.Ring, name).write(), plans[0]
     shared = max(p.shared for p in plans)
     return Code(text, made.users + WARP, shared, ((made.cells, 1),), 1, streams=True)
+
+
+def _packed_rings(step: Step, options: dict[str, int], name: str) -> Code:
+    found = [packed.find(k) for k in step.kernels]
+    plans = packedring.plans([m for m in found if m is not None], options)
+    if plans is None or None in found:
+        raise ValueError("a kernel whose packed matrices do not fit a ring is scheduled as one")
+    text, made = rings.Rings(step, plans, packedring.PackedRing, name).write(), plans[0]
+    shared = max(p.shared for p in plans)
+    return Code(text, made.users + WARP, shared, ((made.cells, 1),), 1, streams=True)
+
+
+def _packed(kernel: Kernel, options: dict[str, int], name: str) -> Code:
+    found = packed.find(kernel)
+    made = packedring.plan(found, options) if found is not None else None
+    if made is None:
+        raise ValueError("a kernel whose packed matrices do not fit a ring is scheduled as one")
+    text, threads = packedring.PackedRing(made, name).write(), made.users + WARP
+    return Code(text, threads, made.shared, ((made.cells, 1),), 1, streams=True)
 
 
 def _ring(kernel: Kernel, options: dict[str, int], name: str) -> Code:
@@ -184,6 +219,7 @@ def _walk(kernel: Kernel, options: dict[str, int], name: str) -> Code:
 
 STAGED: Mapping[str, Callable[[Kernel, dict[str, int], str], Code]] = {
     "ring": _ring,
+    "packed": _packed,
     "lines": _lines,
     "direct": _direct,
 }

@@ -52,7 +52,7 @@ class Expressions:
         definition = self.w.program.definitions[var]
         match definition:
             case Load():
-                return self._load(definition)
+                return self.load(definition)
             case Position(_, axis):
                 return self._position(axis)
             case Symbol(_, name):
@@ -81,7 +81,8 @@ class Expressions:
             texts[tuple(copy.values())] = f"({variable} + {offset})" if offset else variable
         return Value(I32, axes, texts)
 
-    def _load(self, definition: Load) -> Value:
+    def load(self, definition: Load) -> Value:
+        """The elements of a load at all open positions."""
         access, w = definition.access, self.w
         data = {n: self.value(o, I32) for n, o in enumerate(definition.data)}
         axes = w.unrolled(definition.axes)

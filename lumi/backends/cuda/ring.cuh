@@ -84,6 +84,11 @@ template <int THREADS> INLINE void users_wait() {
 }
 template <int COUNT> INLINE float total_of(const float *p) {
   float total = 0;
+  if (COUNT % 4) {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) total += p[k];
+    return total;
+  }
 #pragma unroll
   for (int k = 0; k < COUNT; k += 4) {
     const float4 v = *(const float4 *)(p + k);
@@ -91,13 +96,29 @@ template <int COUNT> INLINE float total_of(const float *p) {
   }
   return total;
 }
+/* A byte of a word as a tiny float: where it stands, but for the last one, which would reach the exponent. */
+template <int BYTE> INLINE float tiny_byte(u32 word) {
+  return __uint_as_float(BYTE == 3 ? word >> 24 : word & 255u << 8 * BYTE);
+}
+/* The greatest power of two that is not greater; an inverse of it is a normal number. */
+INLINE float power_within(float x) {
+  const u32 bits = __float_as_uint(x) & 0x7f800000u;
+  return __uint_as_float(bits < 1u << 23 ? 1u << 23 : bits > 253u << 23 ? 253u << 23 : bits);
+}
+INLINE float power_inverse(float power) { return __uint_as_float((254u << 23) - __float_as_uint(power)); }
+/* The lowest four bits, each in a byte of its own. */
+INLINE u32 bits_apart(u32 bits) { return (bits & 15) * 0x00204081u & 0x01010101u; }
 /* Every user gets the combination over all of them; `parts` is memory for one value a warp. */
 #define AMONG_USERS(op)                                                                           \
   template <int THREADS> INLINE float users_##op(float x, float *parts) {                         \
     x = across_##op##_f32<32>(x);                                                                 \
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;                                       \
     users_wait<THREADS>();                                                                        \
-    return across_##op##_f32<THREADS / 32>(parts[threadIdx.x % (THREADS / 32)]);                  \
+    if ((THREADS / 32 & (THREADS / 32 - 1)) == 0)                                                 \
+      return across_##op##_f32<THREADS / 32>(parts[threadIdx.x % (THREADS / 32)]);                \
+    x = parts[0];                                                                                 \
+    for (int k = 1; k < THREADS / 32; k++) x = op##_f32(x, parts[k]);                             \
+    return x;                                                                                     \
   }
 AMONG_USERS(sum)
 AMONG_USERS(max)

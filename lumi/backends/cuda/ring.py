@@ -101,7 +101,7 @@ class Ring(RowWriter):
 
     def __init__(self, plan: Plan, name: str, names: Mapping[str, str] | None = None) -> None:
         super().__init__(plan.found, plan, name, names)
-        self.plan, self.found = plan, plan.found
+        self.plan, self.found, self.most = plan, plan.found, plan.most
 
     def fetched(self) -> str:
         """The function that brings the vectors near."""

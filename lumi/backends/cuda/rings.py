@@ -7,12 +7,15 @@ what it copies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 from lumi.backends.cuda import frame, ring
 from lumi.backends.cuda.matrix import Matrices
-from lumi.backends.cuda.ring import Plan, Ring
+from lumi.backends.cuda.packedring import Plan as PackedPlan
+from lumi.backends.cuda.ring import Plan
+from lumi.backends.cuda.rows import RowWriter
 from lumi.backends.cuda.staged import HEAD, ROOM
 from lumi.llir.kernel import Step, buffers, dims
 
@@ -40,53 +43,55 @@ def plans(found: Sequence[Matrices], options: dict[str, int]) -> tuple[Plan, ...
     return tuple(replace(p, stages=stages, flight=flight) for p in wide)
 
 
-class Member(Ring):
-    """Writes the functions of one of the kernels: each does some of its rows."""
-
-    def __init__(self, plan: Plan, name: str, names: Mapping[str, str]) -> None:
-        super().__init__(plan, name, names)
-        self.most = plan.most
-
-    def write(self) -> str:
-        """The CUDA of its functions."""
-        p = self.plan
-        self.begin()
-        self.fill_rows()
-        filler = f"Filler<{p.stages}, {p.stage}, {p.flight}> &filler"
-        filled = self.end("fill", [filler, *_ROWS])
-        fetched = self.fetched()
-        self.begin()
-        self.use_vectors("first == 0")
-        self.use_rows()
-        used = self.end("use", [f"Turn<{p.stages}> &turn", *_STATES, *_RESULTS, *_ROWS])
-        return "\n".join([filled, fetched, used])
+P = TypeVar("P", bound=Plan | PackedPlan)
 
 
-class Rings:
-    """Writes the function of a step whose kernels share a ring, by the `plans` of them."""
+class Rings(Generic[P]):
+    """Writes the function of a step whose kernels share a ring; `writer` writes one of them by its plan."""
 
-    def __init__(self, step: Step, plans: Sequence[Plan], name: str) -> None:
+    def __init__(
+        self,
+        step: Step,
+        plans: Sequence[P],
+        writer: Callable[[P, str, Mapping[str, str]], RowWriter],
+        name: str,
+    ) -> None:
         if len(step.buffers) > MARKS:
             raise ValueError(f"kernels with {len(step.buffers)} buffers run together")
         self.step, self.plans, self.name = step, plans, name
         self.names: Mapping[str, str] = frame.names(step.buffers)
+        self.members = [writer(p, f"{name}_{k}", self.names) for k, p in enumerate(plans)]
+        self.whole = writer(plans[0], name, self.names)
 
     def write(self) -> str:
         """The CUDA of the function and of what its parts do."""
         p = self.plans[0]
-        members = [Member(p, f"{self.name}_{k}", self.names).write() for k, p in enumerate(self.plans)]
-        matrices = [m.load for p in self.plans for m in p.found.matrices]
+        loads = [x for m in self.members for matrix in m.all.matrices for x in matrix.loads]
         filler = f"Filler<{p.stages}, {p.stage}, {p.flight}> filler(stages, full, empty);"
         given = "turn, stages, full, empty, parts, results, first, last"
         return "\n".join(
             [
-                *members,
+                *map(self._member, self.members),
                 self._all("fill", _STATES, "filler, first, last", filler),
                 self._all("fetch", ["u32 constant"], "constant"),
                 self._all("use", [*_STATES, *_RESULTS], given, f"Turn<{p.stages}> turn;"),
-                Ring(p, self.name, self.names).entry(p.stages, p.stage, matrices, self.step.beside),
+                self.whole.entry(p.stages, p.stage, loads, self.step.beside),
             ]
         )
+
+    def _member(self, member: RowWriter) -> str:
+        """The functions of one of the kernels: each does some of its rows."""
+        p = member.numbers
+        member.begin()
+        member.fill_rows()
+        filler = f"Filler<{p.stages}, {p.stage}, {p.flight}> &filler"
+        filled = member.end("fill", [filler, *_ROWS])
+        fetched = member.fetched()
+        member.begin()
+        member.use_vectors("first == 0")
+        member.use_rows()
+        used = member.end("use", [f"Turn<{p.stages}> &turn", *_STATES, *_RESULTS, *_ROWS])
+        return "\n".join([filled, fetched, used])
 
     def _all(self, what: str, more: Sequence[str], given: str, before: str = "") -> str:
         """The function that does `what` for the rows of all kernels that a block has."""

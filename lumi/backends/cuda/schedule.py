@@ -7,6 +7,8 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
   a thread has about `unroll` turns of loads under way, blocks have `threads`.
 - `ring`: for products of stored matrices with a vector: rows pass through about `stages` stages of `stage`
   KiB in shared memory, at most `flight` of which are under way.
+- `packed`: for products of packed matrices with a vector: rows pass through stages of about `stage` KiB,
+  `flight` KiB of which are under way; of at most `warps` warps a thread takes up to `width` neighbours.
 - `lines`: for reductions of long lines, which `users` threads share and keep in registers; lines pass
   through `stages` stages in shared memory.
 - `direct`: for the same, lines going straight into registers, `users` threads in each of `blocks` blocks
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lumi.backends.cuda import cache, direct, gemm, line, lines, matrix, ring, rings
+from lumi.backends.cuda import cache, direct, gemm, line, lines, matrix, packed, packedring, ring, rings
 from lumi.backends.cuda.emit import TOGETHER
 from lumi.backends.cuda.library import find_library
 from lumi.backends.cuda.mma import known
@@ -53,6 +55,11 @@ _RINGS = (
     Schedule("ring", (("flight", 2), ("stage", 32), ("stages", 6))),
     Schedule("ring", (("flight", 4), ("stage", 16), ("stages", 12))),
     Schedule("ring", (("flight", 3), ("stage", 32), ("stages", 6))),
+)
+
+_PACKED = tuple(
+    Schedule("packed", (("flight", 64), ("stage", stage), ("warps", warps), ("width", width)))
+    for width, warps, stage in ((16, 15, 32), (32, 15, 32), (16, 23, 32), (8, 31, 32))
 )
 
 _LINES = tuple(
@@ -102,10 +109,15 @@ def together(kernels: Sequence[Kernel]) -> tuple[Schedule, ...]:
     found = [m for k in kernels if (m := matrix.find(k)) is not None]
     count = len(Step(first, DEFAULT, tuple(others)).buffers)
 
+    blocks = [p for k in kernels if (p := packed.find(k)) is not None]
+
     def fits(schedule: Schedule) -> bool:
-        if schedule.template != "ring":
-            return True
-        return count <= rings.MARKS and rings.plans(found, dict(schedule.options)) is not None
+        options = dict(schedule.options)
+        if schedule.template == "ring":
+            return count <= rings.MARKS and rings.plans(found, options) is not None
+        if schedule.template == "packed":
+            return count <= rings.MARKS and packedring.plans(blocks, options) is not None
+        return True
 
     return tuple(filter(fits, common))
 
@@ -115,6 +127,9 @@ def _staged(kernel: Kernel) -> tuple[Schedule, ...]:
     matrices = matrix.find(kernel)
     if matrices is not None:
         return tuple(s for s in _RINGS if ring.plan(matrices, dict(s.options)) is not None)
+    blocks = packed.find(kernel)
+    if blocks is not None:
+        return tuple(s for s in _PACKED if packedring.plan(blocks, dict(s.options)) is not None)
     found = line.find(kernel)
     if found is None:
         return ()

@@ -59,7 +59,7 @@ class Staged:
     """Writes the functions of one kernel; `over` are the axes of the line, outermost first.
 
     A block takes `part` elements of a line, from number `first` to `last`, as CUDA: all of them, unless
-    several blocks share a line.
+    several blocks share a line.  A stage is used by `sharing` warps.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Staged:
         self.users, self.width, self.turns = numbers.users, numbers.width, numbers.turns
         self.length = self.part = size(self.kernel, over)
         self.first, self.last = "", str(self.part)
+        self.sharing = self.users // WARP
         called = names or frame.names(buffers(self.kernel))
         self.w = Writer(program, called, blocking=Blocking(self.users))
         self.expressions = Expressions(self.w, _no_fold)
@@ -105,7 +106,7 @@ class Staged:
 
         It has the buffers of kernels `beside` its own, too.
         """
-        warps, called = self.users // WARP, self.w.buffers
+        called = self.w.buffers
         read = {load.access.buffer for load in constant}
         mask = sum(1 << k for k, b in enumerate(called) if b in read)
         given = ", ".join([*called.values(), "dims"])
@@ -119,7 +120,7 @@ extern "C" __global__ void __launch_bounds__({self.users + WARP}) {self.name}({p
   u8 *const stages = pool + {HEAD};
   float *const results = (float *)(stages + {stages * stage});
   if (threadIdx.x == {self.users}) {{
-    for (int k = 0; k < {stages}; k++) stage_open(full + k, 1), stage_open(empty + k, {warps});
+    for (int k = 0; k < {stages}; k++) stage_open(full + k, 1), stage_open(empty + k, {self.sharing});
     before_copies();
   }}
   __syncthreads();

@@ -1,0 +1,396 @@
+"""Products of packed matrices with a vector, their planes streamed through a ring in shared memory.
+
+As in `ring`; but a stage is used by one team of warps, the next stage by the next team.  Each thread of a
+team takes a chunk of a row: neighbours of the largest plane with everything that shares their bytes.  So
+bytes are unpacked a word at a time, and what belongs to a block is unpacked once a chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from lumi.backends.clike.scope import Copy
+from lumi.backends.cuda import ctype, operators
+from lumi.backends.cuda.packed import PIECE, Packed, PackedMatrix, Part, Plane
+from lumi.backends.cuda.rows import CELLS, HELD, LEAST, RowWriter
+from lumi.backends.cuda.scope import Opened, neighbours, single
+from lumi.backends.cuda.staged import FOLDS, HEAD, ROOM, WARP
+from lumi.backends.cuda.staging import Staging
+from lumi.backends.cuda.unpack import PLACES, TINY, WORD, Unpacking
+from lumi.dtype import F32
+from lumi.llir import arithmetic, spell
+from lumi.llir.kernel import Operand
+from lumi.llir.program import Fold
+
+ALIGNMENT = 128
+"""Bytes at whose multiples planes begin in a stage."""
+
+RAISED = 120
+"""Vectors are multiplied by two to this, so that their products with tiny floats are none."""
+
+SUMS = 8
+"""Sums that a warp takes at once."""
+
+STAGES = 16
+"""Stages at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The numbers of a ring: `teams` of `warps` each, a thread of which takes `width` neighbours at once.
+
+    A stage holds `rows` rows and belongs to one team, so that `stages` are a multiple of teams.  `slot` and
+    `total` are as in `ring`.
+    """
+
+    found: Packed
+    warps: int
+    teams: int
+    width: int
+    rows: int
+    stages: int
+    flight: int
+    slot: int = 0
+    total: int = 0
+
+    @property
+    def users(self) -> int:
+        """Threads that use the ring."""
+        return self.teams * self.warps * WARP
+
+    @property
+    def chunk(self) -> int:
+        """Elements that a thread takes at once: neighbours, and what shares their bytes."""
+        return self.width * self.found.size(self.found.copies)
+
+    @property
+    def turns(self) -> int:
+        """How often a team takes chunks until a row is done."""
+        return -(-self.found.length // (self.warps * WARP * self.chunk))
+
+    @property
+    def held(self) -> int:
+        """Elements of vectors that a thread holds."""
+        return self.turns * self.chunk * len(self.found.vectors)
+
+    def place(self, matrix: int, plane: Plane | None = None) -> int:
+        """Where in a stage a plane of a matrix begins; where that of the matrix does without one."""
+        place = sum(self._size(p) for m in self.found.matrices[:matrix] for p in m.planes)
+        for other in self.found.matrices[matrix].planes if plane is not None else ():
+            if other == plane:
+                break
+            place += self._size(other)
+        return place
+
+    def _size(self, plane: Plane) -> int:
+        """Bytes that the rows of a plane take in a stage; one that starts anywhere takes a piece more."""
+        size = self.rows * plane.row + (0 if plane.is_even else PIECE)
+        return -(-size // ALIGNMENT) * ALIGNMENT
+
+    @property
+    def stage(self) -> int:
+        """Bytes of a stage."""
+        return max(self.slot, sum(self._size(p) for m in self.found.matrices for p in m.planes))
+
+    @property
+    def cells(self) -> int:
+        """Pieces that the rows are cut into."""
+        return min(CELLS, self.total or self.found.count)
+
+    @property
+    def most(self) -> int:
+        """Rows of a piece at most."""
+        return -(-(self.total or self.found.count) // self.cells)
+
+    @property
+    def results(self) -> int:
+        """Bytes of the results of a piece, one for each warp of a team."""
+        return self.most * len(self.found.matrices) * self.warps * F32.size
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory."""
+        return max(HEAD + self.stages * self.stage + self.results, LEAST)
+
+
+def plan(found: Packed, options: dict[str, int]) -> Plan | None:
+    """A ring of stages of about `stage` KiB, `flight` KiB of which are on their way; None if none fits."""
+    made = plans([found], options)
+    return made[0] if made is not None else None
+
+
+def plans(found: Sequence[Packed], options: dict[str, int]) -> tuple[Plan, ...] | None:
+    """The plans of kernels that share a ring; None where one fits none, or they differ in their teams."""
+    alone = [_team(one, options) for one in found]
+    made = [p for p in alone if p is not None]
+    if not made or len(made) < len(alone) or len({(p.warps, p.teams) for p in made}) > 1:
+        return None
+    total, most = sum(p.found.count for p in made), options.get("stage", 32) << 10
+    tall = [_tall(replace(p, total=total), most) for p in made]
+    slot, teams = max(p.stage for p in tall), tall[0].teams
+    room = ROOM - HEAD - max(p.results for p in tall)
+    stages = min(room // slot, STAGES) // teams * teams
+    if stages < 2:
+        return None
+    flight = min(max(2, (options.get("flight", 64) << 10) // slot), stages)
+    return tuple(replace(p, stages=stages, flight=flight, slot=slot) for p in tall)
+
+
+def _team(found: Packed, options: dict[str, int]) -> Plan | None:
+    """The teams that take rows one by one with the least work; None where vectors are too long for them."""
+    if len(found.sums) > FOLDS or len(found.matrices) > SUMS:
+        return None
+    width, block = found.size([found.inner]), options.get("warps", 15)
+    while width > options.get("width", 16) and width % 2 == 0:
+        width //= 2
+    first = Plan(found, 1, 1, width, 1, 1, 1)
+    every = [replace(first, warps=warps, teams=block // warps) for warps in range(1, block + 1)]
+    fitting = [p for p in every if p.held <= HELD]
+    return min(fitting, key=lambda p: (p.turns * p.warps, p.held)) if fitting and width % WORD == 0 else None
+
+
+def _tall(made: Plan, most: int) -> Plan:
+    """With as many rows in a stage of at most `most` bytes as leave every team some stages."""
+    rows, count = made.most // made.teams, len(made.found.matrices)
+    while 2 * made.rows * count <= SUMS and 2 * made.rows <= rows:
+        higher = replace(made, rows=2 * made.rows)
+        if higher.stage > most:
+            break
+        made = higher
+    return made
+
+
+class PackedRing(RowWriter):
+    """Writes the function of a kernel whose packed matrices pass through a ring."""
+
+    def __init__(self, plan: Plan, name: str, names: Mapping[str, str] | None = None) -> None:
+        super().__init__(plan.found, plan, name, names)
+        self.plan, self.found = plan, plan.found
+        self.expressions: Staging = Staging(
+            self.w, self.expressions.fold, self.found.rows, self.found.inner, self.width
+        )
+        self.unrolled = (*self.found.copies, self.found.inner)
+        self.team, self.sharing, self.most = plan.warps * WARP, plan.warps, plan.most
+        self.unpacking = Unpacking(self.expressions, self.found.inner, self.width, self.expressions.words)
+        quants = [part.quants for m in self.found.matrices for part in m.parts]
+        self.in_bytes = all(len(q) < 2 and all(map(self.unpacking.holds, q)) for q in quants)
+
+    def fetched(self) -> str:
+        """The function that brings the vectors near."""
+        return self.fetch(
+            [*(v for vector in self.found.vectors for v in vector), *(f.var for f in self.found.sums)]
+        )
+
+    # -- chunks
+
+    @contextmanager
+    def elements(self) -> Iterator[str]:
+        """Open the axes of a row at the chunk that a thread takes in turn `t`, unless the row has ended."""
+        w, found, width = self.w, self.found, self.width
+        lanes = [a for a in self.over if a not in found.copies]
+        names = {a: w.fresh(f"x_{spell.identifier(a)}_") for a in lanes}
+        opened = {a: single(name) for a, name in names.items()}
+        opened[found.inner] = neighbours(names[found.inner], width, width)
+        for axis in found.copies:
+            opened[axis] = Opened(tuple(("0", k) for k in range(found.size([axis]))))
+        w.line(f"const int n = t * {self.team} + (int)threadIdx.x % {self.team};")
+        chunks = self.length // self.plan.chunk
+        ragged = chunks % self.team != 0
+        with w.block(f"if (n < {chunks}) " if ragged else "", opened):
+            rest = "n"
+            for axis in reversed(lanes):
+                extent = found.size([axis]) // (width if axis == found.inner else 1)
+                text = rest if axis == lanes[0] else f"{rest} % {extent}"
+                w.line(f"const int {names[axis]} = {text}{f' * {width}' if axis == found.inner else ''};")
+                if axis != lanes[0]:
+                    rest = w.declare("int", f"{rest} / {extent}", "rest")
+            yield found.inner
+
+    def take(self, fold: Fold, name: str) -> None:
+        """Let the accumulator of a fold take in the elements of a thread."""
+        terms = [self.expressions.value(t, fold.dtype) for t in fold.terms]
+        for copy in self.w.copies(self.unrolled):
+            texts = [t.at(copy) for t in terms]
+            if len(texts) == 2:
+                text = operators.multiply_add(texts[0], texts[1], name, fold.dtype)
+            else:
+                text = operators.combine(fold.op, name, texts[0], fold.dtype)
+            self.w.line(f"{name} = {text};")
+
+    # -- the thread that fills
+
+    def fill_stage(self) -> None:
+        """Copy rows from number `row` on into a stage: whole pieces of memory around those of each plane."""
+        w, copies, sizes = self.w, list[str](), list[str]()
+        w.line(f"const int rows = least({self.plan.rows}, last - row);")
+        for number, matrix in enumerate(self.found.matrices):
+            for plane in matrix.planes:
+                buffer, row = w.buffers[plane.buffer], f"row + {plane.first}" if plane.first else "row"
+                start = w.declare("i64", f"(i64)({row}) * {plane.row}", "start")
+                size = f"(u32)(rows * {plane.row})"
+                if not plane.is_even:
+                    stop = f"({start} + {size} + {PIECE - 1}) / {PIECE} * {PIECE}"
+                    start = w.declare("i64", f"{start} / {PIECE} * {PIECE}", "start")
+                    size = f"(u32)({stop} - {start})"
+                sizes.append(w.declare("u32", size, "size"))
+                place = self.plan.place(number, plane)
+                copies.append(f"filler.copy(to + {place}, (const u8 *){buffer} + {start}, {sizes[-1]});")
+        w.line(f"u8 *const to = filler.claim({' + '.join(sizes)});")
+        for text in copies:
+            w.line(text)
+
+    # -- vectors
+
+    def hold_vectors(self) -> None:
+        """Take all sums of the vectors, and fill the registers that hold vectors once theirs are known."""
+        found, p = self.found, self.plan
+        for number in range(len(found.vectors)):
+            self.w.line(f"float x{number}[{p.turns * p.chunk}] = {{}};")
+        operands = [v for vector in found.vectors for v in vector]
+        levels = [(self.level(f.terms, found.sums), f) for f in found.sums]
+        last = self.level(operands, found.sums)
+        for level in range(max([last, *(k for k, _ in levels)]) + 1):
+            self._pass([f for k, f in levels if k == level], level == last)
+        for number in range(len(found.vectors)):
+            self._scale(number)
+
+    def _scale(self, number: int) -> None:
+        """Bring a thread's part of a vector to where its sums are exact, and sum it over neighbours.
+
+        `unit` is the power of two that it is divided by; where bytes are no factors, it stays as it is.
+        """
+        w, p = self.w, self.plan
+        held, groups = p.turns * p.chunk, p.turns * p.chunk // p.width
+        w.line(f"float most{number} = 0;")
+        every = f"#pragma unroll\nfor (int k = 0; k < {held}; k++) "
+        with w.block(every):
+            w.line(f"most{number} = fmaxf(most{number}, fabsf(x{number}[k]));")
+        w.line(f"const float unit{number} = {f'power_within(most{number})' if self.in_bytes else '1.0f'};")
+        w.line(f"float s{number}[{groups}] = {{}};")
+        with w.block(every):
+            w.line(f"x{number}[k] *= power_inverse(unit{number});")
+            w.line(f"s{number}[k / {p.width}] += x{number}[k];")
+            if self.in_bytes:
+                places = ", ".join(f"0x1p{RAISED - place}f" for place in PLACES)
+                w.line(f"constexpr float raised[] = {{{places}}};")
+                w.line(f"x{number}[k] *= raised[k % {WORD}];")
+
+    def _pass(self, sums: Sequence[Fold], is_last: bool) -> None:
+        """One loop over the chunks of a thread.  All teams do the same; sums are those of the first."""
+        w, p, names = self.w, self.plan, self.accumulators(sums)
+        with w.block(f"#pragma unroll\nfor (int t = 0; t < {p.turns}; t++) "), self.elements():
+            for fold, name in zip(sums, names, strict=True):
+                self.take(fold, name)
+            for number, vector in enumerate(self.found.vectors if is_last else ()):
+                self._hold(number, vector)
+        for fold, name in zip(sums, names, strict=True):
+            if p.teams > 1:
+                start = ctype.literal(float(arithmetic.identity(fold.op, fold.dtype)), fold.dtype)
+                w.line(f"if ((int)threadIdx.x >= {self.team}) {name} = {start};")
+            self.join(fold, name, self.found.sums.index(fold))
+
+    def _hold(self, number: int, vector: tuple[Operand, ...]) -> None:
+        """Keep a chunk of a vector."""
+        w, p = self.w, self.plan
+        values = [self.expressions.value(v, F32) for v in vector]
+        for place, copy in enumerate(w.copies(self.unrolled)):
+            w.line(f"x{number}[t * {p.chunk} + {place}] = {' * '.join(v.at(copy) for v in values)};")
+
+    # -- rows
+
+    def use_stage(self) -> None:
+        """Multiply the rows of a stage from number `row` on: sums over a warp go to memory."""
+        p, w, count = self.plan, self.w, len(self.found.matrices)
+        sums = 1 << (p.rows * count - 1).bit_length()
+        mine = f"turn.slot % {p.teams} == (int)threadIdx.x / {self.team}"
+        with w.block(f"if ({mine}) " if p.teams > 1 else ""):
+            w.line("stage_await(full + turn.slot, turn.lap);")
+            w.line(f"const u8 *const stage = stages + turn.slot * {p.stage};")
+            w.line(f"float v[{sums}] = {{}};")
+            with w.block(f"#pragma unroll\nfor (int r = 0; r < {p.rows}; r++) "):
+                self.open_row("row + r")
+                for number, matrix in enumerate(self.found.matrices):
+                    self._open_planes(number, matrix)
+                with w.block(f"#pragma unroll\nfor (int t = 0; t < {p.turns}; t++) "), self.elements():
+                    for number, matrix in enumerate(self.found.matrices):
+                        self._multiply(number, matrix)
+            w.line("stage_release(empty + turn.slot);")
+            self._keep(sums)
+        w.line("turn.next();")
+
+    def _keep(self, sums: int) -> None:
+        """Bring the sums of a stage, over all threads of a warp, into memory."""
+        p, w, count = self.plan, self.w, len(self.found.matrices)
+        w.line(f"const float total = spread_sums<{sums}>(v);")
+        w.line(f"const int place = threadIdx.x % {WARP} / {WARP // sums};")
+        mine = [f"row + place / {count} < last"]
+        if sums > p.rows * count:
+            mine.append(f"place < {p.rows * count}")
+        if sums < WARP:
+            mine.append(f"threadIdx.x % {WARP // sums} == 0")
+        at = f"((row - first) * {count} + place) * {p.warps} + threadIdx.x % {self.team} / {WARP}"
+        w.line(f"if ({' && '.join(mine)}) results[{at}] = total;")
+
+    def _open_planes(self, number: int, matrix: PackedMatrix) -> None:
+        """Declare where a row begins in each plane."""
+        for plane in matrix.planes:
+            place = f"stage + {self.plan.place(number, plane)} + r * {plane.row}"
+            if not plane.is_even:
+                place += f" + ((u32)(row + {plane.first}) * {plane.row} & {PIECE - 1})"
+            name = self.w.declare("u8 *const", place, "plane")
+            for load in matrix.loads:
+                if load.access.buffer == plane.buffer:
+                    before = plane.first * plane.row // load.access.dtype.size
+                    self.expressions.places[load.var] = name, before
+
+    def _multiply(self, number: int, matrix: PackedMatrix) -> None:
+        """Add the products of a chunk of a row."""
+        target = f"v[r * {len(self.found.matrices)} + {number}]"
+        vector = self.found.vectors.index(matrix.vector)
+        for part in matrix.parts:
+            if part.quants:
+                self._add_quants(part, vector, target)
+            else:
+                self._add_sums(part, vector, target)
+
+    def _add_sums(self, part: Part, vector: int, target: str) -> None:
+        """Add the sums of the vector, times the coefficients of a part without quants."""
+        for place, copy in enumerate(self.w.copies(self.found.copies)):
+            self._add(part, copy, vector, self._sum(vector, place), target)
+
+    def _sum(self, vector: int, place: int) -> str:
+        """The sum of neighbours of a vector."""
+        return f"s{vector}[t * {self.plan.chunk // self.plan.width} + {place}]"
+
+    def _add_quants(self, part: Part, vector: int, target: str) -> None:
+        """Add Σ vector · quants over neighbours, times the coefficients that they share."""
+        p, w = self.plan, self.w
+        for place, copy in enumerate(w.copies(self.found.copies)):
+            texts = self._quants(part, copy)
+            name = w.fresh("sum")
+            w.line(f"float {name} = 0;")
+            for k, text in enumerate(texts):
+                held = f"x{vector}[t * {p.chunk} + {place * p.width + k}]"
+                w.line(f"{name} = {operators.multiply_add(held, text, name, F32)};")
+            if self.in_bytes:
+                bias = self.unpacking.bias(part.quants[0])
+                added = f"{bias}.0f * {self._sum(vector, place)}" if bias else "0.0f"
+                w.line(f"{name} = {operators.multiply_add(name, f'0x1p{TINY - RAISED}f', added, F32)};")
+            self._add(part, copy, vector, name, target)
+
+    def _quants(self, part: Part, copy: Copy) -> list[str]:
+        """CUDA for the products of the quants of neighbours."""
+        if self.in_bytes:
+            return self.unpacking.floats(part.quants[0], copy)
+        values = [self.expressions.value(q, F32) for q in part.quants]
+        each = ({**copy, self.found.inner: k} for k in range(self.width))
+        return [" * ".join(v.at(c) for v in values) for c in each]
+
+    def _add(self, part: Part, copy: Copy, vector: int, text: str, target: str) -> None:
+        """Add a sum times the coefficients of a part."""
+        values = [self.expressions.value(c, F32) for c in part.coefficients]
+        factor = " * ".join([f"unit{vector}", *(v.at(copy) for v in values)])
+        factor = f"-({factor})" if part.negative else factor
+        self.w.line(f"{target} = {operators.multiply_add(factor, text, target, F32)};")
