@@ -2,10 +2,11 @@
 
 Weights are made on the device.  A step at a late position is measured on cache states filled with random
 numbers.  The floor of a step is the bytes of the weights that it reads, and of the cache up to its position,
-over the bandwidth of a copy in the same run.  With --peers, PyTorch and Transformers run the same shapes
-in a process beside it.
+over the bandwidth of a copy in the same run.  With a block format as dtype every matrix is packed, the
+embedding too; norms and the cache are bf16.  With --peers, PyTorch and Transformers run the same shapes in a
+process beside it.
 
-    python bench/llama_decode.py [--json FILE] [--dtype bf16|f32] [--search model] [--kernels] [--peers]
+    python bench/llama_decode.py [--json FILE] [--dtype bf16|f32|q4_k|…] [--search model] [--kernels]
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kernel_times import kernel_times, launches_of, show
 from lumi import paths
 from lumi.backends.cuda.device import CudaDevice
 from lumi.backends.cuda.gpu import Gpu, open_gpu
+from lumi.blocks import BLOCKS
 from lumi.compiler import Compilation, Options, compile_model
 from lumi.errors import Source
 from lumi.plan.plan import Plan, Role
@@ -47,9 +49,11 @@ def compiled(mode: Mode, options: argparse.Namespace) -> Compilation:
     settings = Settings(mode=mode)
     if options.seconds:
         settings = replace(settings, seconds=options.seconds)
-    config = {"dtype": options.dtype, "layers": options.layers}
+    packing = (("*", options.dtype),) if options.dtype in BLOCKS else ()
+    config = {"dtype": "bf16" if packing else options.dtype, "layers": options.layers}
     return compile_model(
-        Source(path.name, path.read_text()), Options(config=config, target="cuda", settings=settings)
+        Source(path.name, path.read_text()),
+        Options(config=config, packing=packing, target="cuda", settings=settings),
     )
 
 
@@ -176,7 +180,7 @@ def memory(gpu: Gpu, plan: Plan, before: int) -> dict[str, int]:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--dtype", choices=["bf16", "f32"], default="bf16")
+    parser.add_argument("--dtype", choices=["bf16", "f32", *BLOCKS], default="bf16")
     parser.add_argument("--layers", type=int, default=32)
     parser.add_argument("--search", choices=[m.value for m in Mode], default="model")
     parser.add_argument("--seconds", type=float, help="of measured search a region")

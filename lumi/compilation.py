@@ -44,8 +44,10 @@ class Options:
     """What to compile and how.
 
     `config` gives keywords of the model over those that the checkpoint `weights` states.  With `packed`,
-    weights that the checkpoint holds quantised stay so and are unpacked inside the kernels.  `bind` fixes
-    dims; without `special` one variant serves all calls.  `families` are the rule families in use.
+    weights that the checkpoint holds quantised stay so and are unpacked inside the kernels.  `packing` asks
+    for that without a checkpoint: pairs of a pattern of keys and a block format, the last that fits counts.
+    `bind` fixes dims; without `special` one variant serves all calls.  `families` are the rule families in
+    use.
     `splits` lets reductions over those axes of regions (see `--show fields`) run in so many chunks.
     With `embed`, the plan carries its kernels compiled for this machine.  Measurements are written to
     `record`, or taken from the record `replay`.  `settings` bound each region's search (hints, ranges and
@@ -56,6 +58,7 @@ class Options:
     config: Mapping[str, object] = field(default_factory=dict)
     weights: Path | None = None
     packed: bool = False
+    packing: tuple[tuple[str, str], ...] = ()
     bind: Mapping[str, int] = field(default_factory=dict)
     special: bool = True
     families: tuple[str, ...] = ("exact", "relaxed")

@@ -32,6 +32,7 @@ from lumi.field.region import Region
 from lumi.field.traverse import bound_axes
 from lumi.hlir.graph import Graph
 from lumi.interpreter.module import Module, load
+from lumi.interpreter.packing import packings
 from lumi.interpreter.trace import configuration, trace
 from lumi.llir.json import Json, describe
 from lumi.lower.lower import lower
@@ -106,6 +107,8 @@ def _trace(work: Compilation, module: Module) -> None:
     def graph(bind: Mapping[str, int]) -> Graph:
         return trace(module, options.model, config=config, bind=bind, packing=work.packing)
 
+    if options.packing:
+        work.packing = {**work.packing, **packings(graph(options.bind), options.packing)}
     general = graph(options.bind)
     cases = boxes(general.dims, options.bind, options.special)
     for number, box in enumerate(cases):

@@ -53,6 +53,14 @@ def _add_model_options(group: argparse._ArgumentGroup) -> None:
         "--dequantised", action="store_true", help="dequantise weights when they are loaded (default)"
     )
     add(
+        "--pack",
+        action="append",
+        default=[],
+        type=_packing,
+        metavar="[PATTERN=]FORMAT",
+        help="have matrices packed in a block format without a checkpoint: q8_0, or *v_proj*=q6_k",
+    )
+    add(
         "--bind",
         action="append",
         default=[],
@@ -132,6 +140,7 @@ def _options(options: argparse.Namespace, display: Display) -> Options:
         config=shared.settings(options.settings, options.config),
         weights=options.weights,
         packed=options.packed,
+        packing=tuple(options.pack),
         bind=shared.dims(options.bind),
         families=_families(options),
         embed=options.embed,
@@ -163,6 +172,11 @@ def _settings(options: argparse.Namespace) -> Settings:
     }
     given = {name: value for name, value in chosen.items() if value is not None}
     return replace(Settings(mode=Mode(options.search)), **given)
+
+
+def _packing(text: str) -> tuple[str, str]:
+    pattern, _, name = text.rpartition("=")
+    return pattern or "*", name
 
 
 def _seconds(text: str) -> float:

@@ -191,3 +191,13 @@ def test_a_warning_goes_to_standard_error(lumi: Lumi, tmp_path: Path) -> None:
     assert said.status == 0
     assert "`mean` hides stdlib/reduce.lumi" in said.err
     assert said.json["plan"] is None
+
+
+def test_matrices_are_packed_without_a_checkpoint(lumi: Lumi, tmp_path: Path) -> None:
+    path, plan = tmp_path / "up.lumi", tmp_path / "up.lumiplan"
+    path.write_text('(defmodel up [(x f32 [1 64])] (linear (linear x 64 :name "a") 64 :name "b"))\n')
+    arguments = "--pack", "q8_0", "--pack", "b.*=q4_0"
+    assert lumi("compile", path, "-o", plan, "--search", "none", *arguments).status == 0
+    formats = {(b.key, b.plane): b.format for b in load(plan).bindings}
+    names = "d", "qs"
+    assert formats == {(f"{k}.weight", n): f for k, f in (("a", "q8_0"), ("b", "q4_0")) for n in names}
