@@ -14,8 +14,8 @@ from typing import Any
 from lumi import paths
 from lumi.backends.cpu.compile import find_compiler, has_openmp
 from lumi.backends.cuda import compile as nvrtc
+from lumi.backends.cuda.cublas import open_library
 from lumi.backends.cuda.gpu import open_gpu
-from lumi.backends.cuda.library import find_library
 from lumi.egraph import rules
 from lumi.errors import LumiError, Source
 from lumi.repl import commands
@@ -130,9 +130,8 @@ def warm_up(target: str) -> None:
     with suppress(LumiError):
         rules.book()
         if target == "cuda":
-            nvrtc.version()
-            find_library()
-            open_gpu()
+            nvrtc.prepare()
+            open_library(open_gpu())
         elif (compiler := find_compiler()) is not None:
             has_openmp(compiler)
 

@@ -238,10 +238,10 @@ def test_imports_make_entries_new(conversation: Conversation, tmp_path: Path) ->
 @pytest.mark.cuda
 def test_entries_are_computed_on_the_gpu() -> None:
     conversation = Conversation("cuda")
-    entries = "(def x (iota 3))", "(* x 2)", "(softmax (tensor [1 2 3]))", "(* x 2)", "(reduce-sum (* x x))"
+    entries = "(def x (iota 3))", "(* x 2)", "(softmax (ones [4]))", "(* x 2)", "(reduce-sum (* x x))"
     assert printed(conversation, *entries) == [
         "[0 2 4]  ; i32 [3]",
-        "[0.09003057 0.24472848 0.66524094]  ; f32 [3]",
+        "[0.25 0.25 0.25 0.25]  ; f32 [4]",
         "[0 2 4]  ; i32 [3]",
         "5  ; i32 []",
     ]

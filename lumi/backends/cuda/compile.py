@@ -53,6 +53,14 @@ class Cubin:
     content: bytes = field(repr=False)
 
 
+def prepare() -> None:
+    """Load now what the first compilation of a process has to load.  Raises `LumiError` without NVRTC."""
+    nvrtc = _nvrtc()
+    (program,) = _check(nvrtc.nvrtcCreateProgram(b"__global__ void nothing() {}", b"nothing.cu", 0, [], []))
+    nvrtc.nvrtcCompileProgram(program, 0, [])
+    nvrtc.nvrtcDestroyProgram(program)
+
+
 def compile_cubin(source: str, arch: str) -> Cubin:
     """The machine code of a source for `arch` (`sm_90a`), compiled unless the cache has it.
 

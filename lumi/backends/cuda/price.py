@@ -22,6 +22,9 @@ TILES = (64, 128)
 LEAST = 512
 """Terms of a sum that a part of it has at least, where it is split to keep all multiprocessors busy."""
 
+CALL = 1.5e-6
+"""Seconds by which the smallest product of the library takes longer than a kernel that does nothing."""
+
 RANKED = 0.01
 """How much slower each algorithm should be than the one proposed before it."""
 
@@ -43,7 +46,7 @@ def cost(found: Product, rank: int, dims: Mapping[str, int], machine: Machine) -
     busy = parts / (-(-parts // machine.units) * machine.units)
     padded = high * TILES[m > TILES[0]] / m * wide * TILES[n > TILES[0]] / n
     compute = best * padded / busy
-    seconds = machine.launch + max(memory, compute) + OVERLAP_LOSS * min(memory, compute)
+    seconds = machine.launch + CALL + max(memory, compute) + OVERLAP_LOSS * min(memory, compute)
     if mixed:
         seconds = machine.launch + split.PARTS * seconds
     return Cost(seconds * (1 + RANKED * rank), max(memory, best), traffic, flops, 0.0)

@@ -37,6 +37,12 @@ def test_large_product_is_near_the_rate_of_its_type(backend: CudaBackend) -> Non
         assert cost.floor < cost.seconds < 1.5 * cost.floor
 
 
+def test_smallest_products_are_not_left_to_the_library(backend: CudaBackend) -> None:
+    kernel = Spec({"m": 2, "n": 2, "k": 3}).kernel
+    costs = {s.template: backend.cost(kernel, s, {}).seconds for s in reversed(backend.schedules(kernel))}
+    assert costs["simt"] < costs[gemm.TEMPLATE]
+
+
 def test_product_in_three_parts_costs_three(backend: CudaBackend) -> None:
     halves = Spec(EXTENTS, dtype=BF16).kernel
     parts = mixed(Spec(EXTENTS), "a")
