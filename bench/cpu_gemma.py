@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ceiling import multiply_rate, read_bandwidth
+from ceilings import multiply_rate, read_bandwidth
 from checkpoint import gemma_file
 from contest import BENCH, ROOT, Engine, start
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from gpu import copy_bandwidth
+from gpu_case import copy_bandwidth
 from kernel_times import kernel_times, launches_of, show
 
 from lumi import paths

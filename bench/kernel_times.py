@@ -14,8 +14,8 @@ LEAST = 64
 
 
 def launches_of(session: Session, variant: int) -> Launches:
-    """The captured launches of a variant that has been called."""
-    program: Any = session._ready[variant, ()].program
+    """The captured launches of a variant, those of its last call."""
+    program: Any = next(r.program for (n, _), r in reversed(session._ready.items()) if n == variant)
     found: Launches = program.launches
     return found
 

@@ -1,4 +1,4 @@
-"""Decoding with Llama-3-8B's shapes and random weights on an NVIDIA GPU, from models/llama.lumi.
+"""A prompt and decoding with Llama-3-8B's shapes and random weights on an NVIDIA GPU, from models/llama.lumi.
 
 Weights are made on the device.  A step at a late position is measured on cache states filled with random
 numbers.  The floor of a step is the bytes of the weights that it reads, and of the cache up to its position,
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gpu import copy_bandwidth
+from gpu_case import copy_bandwidth
 from kernel_times import kernel_times, launches_of, show
 
 from lumi import paths
@@ -37,6 +37,9 @@ from lumi.runtime.session import Session
 from lumi.search.settings import Mode, Settings
 
 LENGTHS = (256, 8192)
+PROMPT = 128
+"""Tokens of the prompt that is measured."""
+
 WARM = 4
 """Steps that are not counted."""
 
@@ -103,6 +106,27 @@ def decode(gpu: Gpu, session: Session, length: int, steps: int) -> dict[str, flo
     assert np.isfinite(logits).all()
     wall, graph, host = (statistics.median(column) for column in zip(*rows[WARM:], strict=True))
     return {"wall": wall, "graph": graph, "host": host}
+
+
+def prompted(gpu: Gpu, session: Session, options: argparse.Namespace) -> dict[str, Any]:
+    """Median seconds of a prompt: a call, until the last logits lie in an array, and its launches alone."""
+    dims, rows = {"seq": PROMPT, "past": 0}, []
+    tokens = np.random.default_rng(0).integers(0, 1000, (1, PROMPT)).astype(np.int32)
+    number = max(k for k, v in enumerate(session.plan.variants) if v.dims["seq"].high >= PROMPT)
+    session(tokens=tokens, past=0)
+    launches = launches_of(session, number)
+    for _ in range(options.steps // 2 + WARM):
+        start = time.perf_counter()
+        session(tokens=tokens, past=0)
+        wall = time.perf_counter() - start
+        rows.append((wall, gpu.seconds(lambda: launches.start(dims))))
+    wall, graph = (statistics.median(column) for column in zip(*rows[WARM:], strict=True))
+    print(f"prompt of {PROMPT}: graph {graph * 1e3:.3f} ms, a call {wall * 1e3:.3f} ms", flush=True)
+    found: dict[str, Any] = {"wall": wall, "graph": graph}
+    if options.kernels:
+        found["kernels"] = kernel_times(gpu, session, number, dims)
+        show(found["kernels"])
+    return found
 
 
 def peers(options: argparse.Namespace) -> dict[str, Any]:
@@ -201,6 +225,7 @@ def main() -> None:
         f"{told['compile_s']:.1f} s, loaded in {told['load_s']:.1f} s; launches {told['launches']}",
         flush=True,
     )
+    told["prompt"] = prompted(gpu, session, options)
     told["decode"] = decoded(gpu, session, bandwidth, options)
     told["memory"] = memory(gpu, session.plan, before)
     if options.peers:

@@ -1,4 +1,4 @@
-"""The peers of llama_decode.py: matrix products by PyTorch, a decode step by Transformers, random weights.
+"""The peers of llama_decode.py: products by PyTorch, a prompt and steps by Transformers, random weights.
 
 Prints JSON objects, one a line, as they become known.
 """
@@ -31,6 +31,9 @@ DISTINCT = 4
 """Layers with weights of their own, together far larger than the caches."""
 
 LENGTHS = (256, 8192)
+
+PROMPT = 128
+"""Tokens of a prompt."""
 
 
 def timed(work: Callable[[], Any], runs: int = 12) -> float:
@@ -124,6 +127,33 @@ def steps(model: LlamaForCausalLM, length: int, is_compiled: bool, count: int = 
     return {"first_s": first, "step": statistics.median(times[8:])}
 
 
+def prompt(model: LlamaForCausalLM, is_compiled: bool, count: int = 12) -> dict[str, float]:
+    """Median seconds of a prompt into an empty cache, its last logits computed and the token fetched."""
+    cache = StaticCache(config=model.config, max_cache_len=PROMPT + 64)
+    forward = torch.compile(model.forward, fullgraph=True) if is_compiled else model.forward
+    tokens = torch.randint(0, VOCAB, (1, PROMPT), device="cuda")
+    where = torch.arange(PROMPT, device="cuda")
+
+    def run() -> float:
+        cache.reset()
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        with torch.no_grad():
+            logits = forward(
+                tokens,
+                past_key_values=cache,
+                cache_position=where,
+                position_ids=where[None],
+                use_cache=True,
+                logits_to_keep=1,
+            ).logits
+        int(logits[0, -1].argmax())
+        return time.perf_counter() - start
+
+    first = run()
+    return {"first_s": first, "prompt": statistics.median(run() for _ in range(count))}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--dtype", choices=["bf16", "f32"], default="bf16")
@@ -133,6 +163,9 @@ def main() -> None:
     print(json.dumps({"torch": torch.__version__, **products(dtype, options.layers)}), flush=True)
     torch.cuda.empty_cache()
     model = model_of(dtype, options.layers)
+    for is_compiled in (False, True):
+        name = f"transformers_{'compiled' if is_compiled else 'eager'}_prompt"
+        print(json.dumps({name: prompt(model, is_compiled)}), flush=True)
     for length in LENGTHS:
         for is_compiled in (True, False):
             name = f"transformers_{'compiled' if is_compiled else 'eager'}_{length}"

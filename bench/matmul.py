@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gpu_case import copy_bandwidth, interleaved
 
 from lumi.backends.cuda import gemm
 from lumi.backends.cuda.cublas import open_library
@@ -33,9 +34,6 @@ from lumi.llir.arithmetic import to_memory
 from lumi.llir.kernel import KernelGraph, Schedule, Step, accesses, buffers
 from lumi.search.settings import Mode, Settings
 
-COPIED = 2 << 30
-"""Bytes of the block that is copied to measure the bandwidth."""
-
 LARGE = 8192
 """Sides of the product that the best rate of a type is measured with."""
 
@@ -44,8 +42,6 @@ COLD = 256 << 20
 
 DRAWN = 1_000_003
 """Numbers that are drawn for a large matrix; a prime, so that their repetition lines up with no row."""
-
-ROUNDS = 15
 
 
 @dataclass(frozen=True)
@@ -170,29 +166,6 @@ def peer(gpu: Gpu, case: Case) -> Callable[[], float] | None:
         return float(first.elapsed_time(last)) * 1e-3 / copies
 
     return seconds
-
-
-def interleaved(works: dict[str, Callable[[], float]]) -> dict[str, float]:
-    """Median seconds of each, one run of each after the other."""
-    times: dict[str, list[float]] = {name: [] for name in works}
-    for number in range(ROUNDS + 2):
-        for name, work in works.items():
-            taken = work()
-            if number >= 2:
-                times[name].append(taken)
-    return {name: statistics.median(t) for name, t in times.items()}
-
-
-def copy_bandwidth(gpu: Gpu) -> float:
-    """Bytes a second, read and written, of a copy from device memory to device memory."""
-    source, target = gpu.allocate(COPIED), gpu.allocate(COPIED)
-    return (
-        2
-        * COPIED
-        / statistics.median(
-            gpu.seconds(lambda: gpu.copy(int(target), int(source), COPIED)) for _ in range(10)
-        )
-    )
 
 
 def library(gpu: Gpu, case: Case) -> Work:
