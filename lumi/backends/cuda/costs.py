@@ -76,17 +76,14 @@ TAIL = 0.25
 AT_ONCE = 3
 """How much faster a single multiprocessor can read than its share of the bandwidth."""
 
-WALK = 3e-6, 1.8e-6
-"""Seconds to start and end a walk, and for one of its turns."""
+WALK = 3.5e-6, 4.15e12
+"""Seconds to start and end a walk, and bytes a second of one."""
 
-OPERATIONS = 7e9
-"""Elementwise operations a second of one warp."""
+JOINED = 4e-6, 256
+"""Seconds to join what blocks have of a cell, where there are more positions than so many."""
 
-WALKERS = 132 * 12
-"""Warps that walk at once."""
-
-TURN = 8
-"""Positions of a turn, about."""
+OPERATIONS = 5e10
+"""Elementwise operations a second of one block."""
 
 ELEMENTS = 0.12e12
 """Elementwise operations a second of one block of a ring."""
@@ -183,8 +180,8 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             floor = max(found.traffic / MACHINE.bandwidth, found.flops / tensor_price.PEAK)
             return replace(found, seconds=seconds, floor=floor)
         case "walk":
-            floor = found.traffic / MACHINE.bandwidth
-            return replace(found, seconds=max(_walked(work), WALK[0] + floor), floor=floor)
+            seconds = WALK[0] + _joined(work) + _before(work) / OPERATIONS + found.traffic / WALK[1]
+            return replace(found, seconds=seconds, floor=found.traffic / MACHINE.bandwidth)
         case _ if _is_elementwise(work):
             waiting = EXPOSED * LATENCY + TAIL * min(
                 _wave(work, found, blocking), found.traffic / MACHINE.bandwidth
@@ -256,20 +253,32 @@ def _vector(work: Work) -> float:
     return found
 
 
-def _walked(work: Work) -> float:
-    """Seconds of a walk: what each warp computes before it, then turns one after another."""
+def _walked(work: Work) -> tuple[Loop, list[set[str]], set[str]]:
+    """The loop of a walk, the axes of its rows, and those of its cells."""
     (loop,) = (s for s in work.kernel.body if isinstance(s, Loop))
-    axis, grid = loop.axes[0], set(work.kernel.grid)
-    rows = [set(s.axes) for s in walk(loop.body) if isinstance(s, Load) and axis in s.axes]
-    cells = {a for a in grid if all(a in r for r in rows)} | ({loop.chunk} if loop.chunk else set())
-    count = math.prod(work.sizes[a] for a in cells)
-    columns = set().union(*rows) - grid - {axis}
+    rows = [set(s.axes) for s in walk(loop.body) if isinstance(s, Load) and loop.axes[0] in s.axes]
+    return loop, rows, {a for a in work.kernel.grid if all(a in r for r in rows)}
+
+
+def _joined(work: Work) -> float:
+    """Seconds to join what the blocks of a walk have."""
+    loop, _, cells = _walked(work)
+    blocks = MACHINE.units // max(math.prod(work.sizes[a] for a in cells), 1)
+    return JOINED[0] if blocks > 1 and _span(work, loop, loop.axes[0]) > JOINED[1] else 0.0
+
+
+def _before(work: Work) -> float:
+    """Elementwise operations of a block before it walks: on the vectors of all heads of a cell."""
+    loop, rows, cells = _walked(work)
+    columns = set().union(*rows) - set(work.kernel.grid)
     vectors = [s for s in walk(work.kernel.body) if isinstance(s, Map) and set(s.axes) & columns]
-    before = sum(
-        math.prod(work.sizes[a] for a in s.axes if a not in cells) for s in vectors if axis not in s.axes
+    return float(
+        sum(
+            math.prod(work.sizes[a] for a in s.axes if a not in cells)
+            for s in vectors
+            if loop.axes[0] not in s.axes
+        )
     )
-    turns = -(-_span(work, loop, axis) // TURN)
-    return WALK[0] + before / OPERATIONS + WALK[1] * turns * -(-count // WALKERS)
 
 
 def _span(work: Work, loop: Loop, axis: str) -> int:

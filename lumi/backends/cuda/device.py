@@ -12,6 +12,7 @@ from lumi.backends.cuda.fill import fill
 from lumi.backends.cuda.gpu import Gpu, open_gpu
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
 from lumi.backends.cuda.mail import LARGEST, Mail, Slot
+from lumi.backends.cuda.settled import Settled
 from lumi.plan.check import size_in_bytes
 from lumi.plan.plan import Plan, Role
 from lumi.runtime.device import Array, Memory, Place
@@ -144,12 +145,14 @@ class CudaExecutable:
         where = [p.memory.address + p.offset for p in places]
         mails = [p.memory.mail for p in places if isinstance(p.memory, Slot)]
         largest = {name: r.high for name, r in chosen.dims.items()}
+        settled = Settled([k.step for k in self._plan.kernels], chosen)
         entries = [
             Entry(
                 self._kernels[launch.kernel],
                 tuple(where[n] for n in launch.buffers),
                 self._kernels[launch.kernel].code.cells(largest),
-                tuple(chosen.buffers[n].role is Role.PARAM for n in launch.buffers),
+                tuple(map(settled.is_constant, launch.buffers)),
+                settled.since(launch) if self._kernels[launch.kernel].code.walks else -1,
             )
             for launch in chosen.launches
         ]

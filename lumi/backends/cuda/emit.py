@@ -33,6 +33,7 @@ from lumi.backends.cuda import (
     rings,
     tiling,
     walk,
+    walk_plan,
 )
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.mma import code as tensor
@@ -70,8 +71,9 @@ class Code:
     """A step as CUDA: its function, threads a block, bytes of dynamic shared memory, tiles of the grid.
 
     It runs in `resident` blocks a multiprocessor at most, as many as clusters of `cluster` blocks make up.
-    With `streams` it takes the constant buffers, as bits, as its last argument.  `beside` are the grids of
-    the kernels that run beside the first.
+    With `streams` it takes the constant buffers, as bits, as its last argument; with `walks`, behind that,
+    the dim from whose value on rows may change.  `beside` are the grids of the kernels that run beside the
+    first.
     """
 
     text: str
@@ -80,6 +82,7 @@ class Code:
     grid: Grid
     resident: int = RESIDENT
     streams: bool = False
+    walks: bool = False
     cluster: int = 1
     beside: tuple[Grid, ...] = ()
 
@@ -209,12 +212,11 @@ def _direct(kernel: Kernel, options: dict[str, int], name: str) -> Code:
 
 def _walk(kernel: Kernel, options: dict[str, int], name: str) -> Code:
     found = cache.find(kernel)
-    if found is None:
+    made = walk_plan.plan(found, options) if found is not None else None
+    if found is None or made is None:
         raise ValueError("a kernel that does not walk along rows is scheduled as one")
-    warps = options.get("warps", 4)
-    *outer, last = [(kernel.axes[a], 1) for a in found.cells] or [(1, 1)]
-    grid = (*outer, (last[0], warps))
-    return Code(walk.Walker(found, warps, name).write(), warps * WARP, 0, grid)
+    grid = (*((kernel.axes[a], 1) for a in found.cells), (kernel.axes[found.axis], made.unit))
+    return Code(walk.Walker(made, name).write(), made.threads, made.shared, grid, 1, walks=True)
 
 
 STAGED: Mapping[str, Callable[[Kernel, dict[str, int], str], Code]] = {
@@ -231,12 +233,13 @@ def source(functions: Iterable[str]) -> str:
     texts, folder = list(functions), Path(__file__).parent
     files = ["kernel.cuh"]
     files += ["ring.cuh"] if any(mark in t for t in texts for mark in _STAGES) else []
+    files += ["walk.cuh"] if any("copy_piece(" in t for t in texts) else []
     files += ["cluster.cuh"] if any("cluster_wait" in t for t in texts) else []
     files += ["mma.cuh"] if any("copy_tile<" in t for t in texts) else []
     return "\n".join([*(helpers(folder / f) for f in files), *texts])
 
 
-_STAGES = "Filler<", "users_", "blocks_"
+_STAGES = "Filler<", "users_", "blocks_", "copy_piece("
 """Names of which every kernel has one that needs what stages, and threads that share lines, are made of."""
 
 

@@ -205,20 +205,23 @@ ALL_ACROSS(int, bool)
 ABOVE(sum)
 ABOVE(max)
 ABOVE(mul)
+/* Every thread gives half of its sums to the one STEP away, and takes in what that one gives, until one is left. */
+template <int HALF, int STEP, int SUMS> INLINE void spread_halves(float (&v)[SUMS]) {
+  if constexpr (HALF > 0) {
+    const bool upper = threadIdx.x & STEP;
+#pragma unroll
+    for (int j = 0; j < HALF; j++) {
+      const float given = upper ? v[j] : v[j + HALF], kept = upper ? v[j + HALF] : v[j];
+      v[j] = kept + __shfl_xor_sync(FULL_WARP, given, STEP);
+    }
+    spread_halves<HALF / 2, STEP / 2>(v);
+  }
+}
 /* Of SUMS sums over groups of LANES threads, a power of two, thread t of a group gets number t / (LANES / SUMS). */
 template <int SUMS, int LANES = 32> INLINE float spread_sums(float (&v)[SUMS]) {
-  int step = LANES / 2;
-#pragma unroll
-  for (int half = SUMS / 2; half > 0; half /= 2, step /= 2) {
-    const bool upper = threadIdx.x & step;
-#pragma unroll
-    for (int j = 0; j < half; j++) {
-      const float given = upper ? v[j] : v[j + half], kept = upper ? v[j + half] : v[j];
-      v[j] = kept + __shfl_xor_sync(FULL_WARP, given, step);
-    }
-  }
+  spread_halves<SUMS / 2, LANES / 2>(v);
   float total = v[0];
 #pragma unroll
-  for (step = LANES / 2 / SUMS; step > 0; step /= 2) total += __shfl_xor_sync(FULL_WARP, total, step);
+  for (int step = LANES / 2 / SUMS; step > 0; step /= 2) total += __shfl_xor_sync(FULL_WARP, total, step);
   return total;
 }

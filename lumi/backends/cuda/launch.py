@@ -46,13 +46,15 @@ class Loaded:
 class Entry:
     """A launch: a kernel, the addresses of its buffers, and the most cells its grid can have.
 
-    `constant` tells for each buffer whether no launch of the same graph writes it.
+    `constant` tells for each buffer whether no launch of the same graph writes it, `since` is the number,
+    among the kernel's, of the dim from whose value on one may write the rows that it walks along; or -1.
     """
 
     kernel: Loaded
     addresses: tuple[int, ...]
     cells: int
     constant: tuple[bool, ...] = ()
+    since: int = -1
 
     @property
     def mask(self) -> int:
@@ -77,7 +79,7 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
 def _fitting(step: Step, gpu: Gpu) -> Step:
     """The step under a schedule that the GPU can run."""
     fits = step.schedule.template not in STAGED or (gpu.starts_early and gpu.room >= ROOM)
-    if step.schedule.template == "mma":
+    if step.schedule.template in ("mma", "walk"):
         fits = emit(step, NAME).shared <= gpu.room
     return step if fits else replace(step, schedule=DEFAULT)
 
@@ -145,8 +147,10 @@ class Launches:
         kernel, code = entry.kernel, entry.kernel.code
         place = self._mail.address + 8 * self._places[kernel.names]
         values: list[tuple[int, type]] = [(a, ctypes.c_void_p) for a in (*entry.addresses, place)]
-        if code.streams:
+        if code.streams or code.walks:
             values.append((entry.mask, ctypes.c_uint32))
+        if code.walks:
+            values.append((entry.since, ctypes.c_int32))
         blocks = max(1, min(entry.cells, self._gpu.units * code.resident))
         blocks = -(-blocks // code.cluster) * code.cluster
         self._gpu.launch(kernel.function, blocks, code.threads, code.shared, values, early)

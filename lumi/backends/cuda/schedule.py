@@ -15,8 +15,8 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
   sharing one.
 - `mma`: for products of halves by tensor cores, tiles of which pass through `stages` stages in shared memory;
   see `mma.plan` for its numbers.
-- `walk`: for loops that carry weighed sums of the rows of a cache: a warp walks along them, blocks have
-  `warps`.
+- `walk`: for loops that carry weighed sums of the rows of a cache: blocks share their positions, each of
+  `warps` warps copies rows ahead through `stages` stages, and has `least` turns at least.
 - `cublaslt`: for matrix products with what the library does to a result, where there is the library; see
   `gemm` for its numbers.
 """
@@ -25,7 +25,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lumi.backends.cuda import cache, direct, gemm, line, lines, matrix, packed, packedring, ring, rings
+from lumi.backends.cuda import (
+    cache,
+    direct,
+    gemm,
+    line,
+    lines,
+    matrix,
+    packed,
+    packedring,
+    ring,
+    rings,
+    walk_plan,
+)
 from lumi.backends.cuda.emit import TOGETHER
 from lumi.backends.cuda.library import find_library
 from lumi.backends.cuda.mma import known
@@ -82,7 +94,10 @@ _DIRECT = tuple(
     )
 )
 
-_WALKS = tuple(Schedule("walk", (("warps", warps),)) for warps in (4, 1, 8))
+_WALKS = tuple(
+    Schedule("walk", (("least", least), ("stages", stages), ("warps", warps)))
+    for warps, stages, least in ((4, 4, 4), (8, 3, 2), (4, 3, 2), (4, 4, 1))
+)
 
 
 def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
@@ -92,7 +107,7 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
     return (
         DEFAULT,
         *(_staged(kernel) if reduces else ()),
-        *(_WALKS if reduces and cache.find(kernel) is not None else ()),
+        *(_walks(kernel) if reduces else ()),
         *(gemm.SCHEDULES if is_product else ()),
         *(known.look(kernel).schedules if reduces else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),
@@ -120,6 +135,14 @@ def together(kernels: Sequence[Kernel]) -> tuple[Schedule, ...]:
         return True
 
     return tuple(filter(fits, common))
+
+
+def _walks(kernel: Kernel) -> tuple[Schedule, ...]:
+    """The walks of a kernel."""
+    found = cache.find(kernel)
+    if found is None:
+        return ()
+    return tuple(s for s in _WALKS if walk_plan.plan(found, dict(s.options)) is not None)
 
 
 def _staged(kernel: Kernel) -> tuple[Schedule, ...]:

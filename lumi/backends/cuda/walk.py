@@ -1,325 +1,368 @@
-"""A warp walks along the rows of a cache: weighs them by their products with others, and sums them up.
+"""Blocks walk along the rows of a cache: weigh them by their products with others, and sum them up.
 
-Every thread has one head and one of the positions of a turn, so that what is one value for each is one
-register.  Rows lie across threads, 16 bytes each; their sums stay there until the walk ends.
+All positions of all cells are one line, cut into as many even segments as there are blocks, so that all
+are busy whatever the number of cells and their length.  The warps of a block take turns of positions, which
+each copies ahead into a ring of its own.  What warps, and then blocks, have carried is joined by the
+rescaling of the loop itself; the last block that comes to a cell does so and computes the results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
+from lumi import dim
 from lumi.backends.clike.loops import loop_range, whole
-from lumi.backends.clike.roots import stored_type
 from lumi.backends.clike.scope import Scope
-from lumi.backends.cuda import ctype, frame, operators
-from lumi.backends.cuda.cache import LANES, Rows, Update, Walk
+from lumi.backends.cuda import frame
+from lumi.backends.cuda.cache import LANES, Rows
 from lumi.backends.cuda.expression import Expressions
-from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, neighbours, single
-from lumi.backends.cuda.storing import store_all
-from lumi.backends.cuda.values import long, size
-from lumi.dtype import F32
-from lumi.llir import arithmetic, spell
-from lumi.llir.kernel import Dot, Reduce, Store, buffers, dims
+from lumi.backends.cuda.scope import Blocking, Value, Writer, neighbours, single
+from lumi.backends.cuda.walk_join import Join
+from lumi.backends.cuda.walk_lanes import Lanes
+from lumi.backends.cuda.walk_plan import BLOCKS, Plan
+from lumi.backends.cuda.walk_tiles import Tiles
+from lumi.backends.cuda.walk_turn import Turns, open_at
+from lumi.dim import Extent
+from lumi.field.term import Bin, Const, In, Pos, Term
+from lumi.llir import skip, spell
+from lumi.llir.kernel import buffers, dims
 from lumi.llir.program import Fold
 
 
-@dataclass(slots=True)
 class Walker:
-    """Writes the function of a walk, `warps` of which are a block."""
+    """Writes the functions of a walk."""
 
-    found: Walk
-    warps: int
-    name: str
-    w: Writer = field(init=False)
-    expressions: Expressions = field(init=False)
-
-    def __post_init__(self) -> None:
-        kernel = self.found.program.kernel
-        names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(kernel))}
-        self.w = Writer(self.found.program, names, blocking=Blocking(self.warps * LANES))
+    def __init__(self, plan: Plan, name: str) -> None:
+        self.plan, self.found, self.name = plan, plan.found, name
+        self.kernel = plan.found.program.kernel
+        names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(self.kernel))}
+        self.w = Writer(plan.found.program, names, blocking=Blocking(plan.threads))
         self.expressions = Expressions(self.w, _no_fold)
-
-    # -- which thread has what
-
-    @property
-    def heads(self) -> int:
-        """Heads of a turn."""
-        return self.found.together
-
-    @property
-    def turn(self) -> int:
-        """Positions of a turn."""
-        return self.found.positions
-
-    @property
-    def across(self) -> int:
-        """Threads that a row takes of those that are multiplied; all, if there are none."""
-        return self.found.products[0].lanes if self.found.products else LANES
-
-    def owner(self, position: str) -> str:
-        """CUDA for the thread that has the first head at a position of the turn."""
-        rows = LANES // self.across
-        if rows == 1:
-            return f"{position} * {self.heads}"
-        return f"{position} % {rows} * {self.across} + {position} / {rows} * {self.heads}"
-
-    # -- the function
+        turns: type[Turns] = Tiles if plan.tensor else Lanes
+        self.turns = turns(plan, self.w, self.expressions)
+        self.join = Join(plan, self.w, self.expressions)
 
     def write(self) -> str:
-        """The CUDA of the kernel."""
-        w, found = self.w, self.found
-        kernel = found.program.kernel
+        """The CUDA of the kernel and of what its parts do."""
+        return "\n".join(
+            [self._memory(), self._copy(), self._line(), self._ahead(), self._walk(), self._entry()]
+        )
+
+    def _memory(self) -> str:
+        """Device memory for what blocks leave to each other: two states each, and who came to a cell."""
+        return (
+            f"__device__ float {self.name}_left[{2 * BLOCKS} * {self.plan.state}];\n"
+            f"__device__ u32 {self.name}_arrived[{BLOCKS}];"
+        )
+
+    # -- functions
+
+    def _begin(self) -> None:
+        """Begin a function: declare the dims, open the axes that have one position."""
+        w, kernel = self.w, self.kernel
         w.scopes = [Scope(0, 1)]
         w.ranges = {a: whole(w, a) for a in kernel.axes}
         w.here.opened |= {a: single("0") for a, e in kernel.axes.items() if e == 1}
         for number, name in enumerate(dims(kernel)):
             w.line(f"const i64 {spell.dim_name(name)} = dims[{number}];")
         w.line(f"const int lane = threadIdx.x % {LANES}, warp = threadIdx.x / {LANES};")
-        total = " * ".join(w.extent(kernel.axes[a]) for a in found.cells) or "1"
-        first = f"blockIdx.x * {self.warps} + warp"
-        with w.block(f"for (int cell = {first}; cell < {total}; cell += gridDim.x * {self.warps}) "):
-            self._open("cell", found.cells)
-            self._open(f"lane % {self.heads}", found.heads)
-            self._walk()
-            self._results()
-        return frame.text(kernel, w, self.name, 0)
 
-    def _open(self, number: str, axes: Sequence[str]) -> None:
-        """Open axes at the point of a number, the last axis running fastest."""
-        rest = number
-        for place, axis in reversed(list(enumerate(axes))):
-            extent, x = self.w.extent(self.found.program.kernel.axes[axis]), f"x_{spell.identifier(axis)}_"
-            text = f"({rest}) % {extent}" if place else rest
-            self.w.here.opened[axis] = single(self.w.declare("int", text, x))
-            if place:
-                rest = self.w.declare("int", f"({rest}) / {extent}", "rest")
+    def _end(self, kind: str, what: str, more: Sequence[str] = ()) -> str:
+        """The function that was begun: it does `what`, and takes `more` after what all of them take."""
+        parameters = ", ".join([*frame.parameters(self.kernel, self.w), *more])
+        lines = [f"  {line}" for line in self.w.here.lines]
+        return "\n".join([f"INLINE {kind} {self.name}_{what}({parameters}) {{", *lines, "}"])
 
-    def _walk(self) -> None:
+    def _given(self) -> str:
+        """The arguments of a function that are its caller's own."""
+        return ", ".join([*(self.w.buffers[b] for b in buffers(self.kernel)), "dims"])
+
+    # -- copies
+
+    def _copy(self) -> str:
+        """The function that asks for all rows of a turn; in place of those past the last come zeros."""
         w, found = self.w, self.found
         self._begin()
-        with w.block(f"for (int from = start; from <= last; from += {self.turn}) ", tile=True):
-            for name, rows in self._all():
-                count = self.turn * rows.lanes // LANES
-                with w.block(f"#pragma unroll\nfor (int j = 0; j < {count}; j++) "):
-                    w.line(f"{name}[j] = {name}_next[j];")
-            self._load_rows(f"from + {self.turn}")
-            at_once = LANES // self.across
-            mine = f"lane % {self.across} / {self.heads} * {at_once} + lane / {self.across}"
-            w.line(f"const int mine = from + {mine};")
-            w.line("const bool within = mine <= last;")
-            position = w.declare("int", "least(mine, last)", f"x_{spell.identifier(found.axis)}_")
-            w.here.opened[found.axis] = single(position)
-            for carry in found.single:
-                w.here.values[carry.previous] = Value(F32, (), {(): self._carried(carry.previous)})
-            self._turn()
+        open_at(w, found.cells, "cell")
+        for header, whole_turn in ((f"if (from + {self.plan.turn - 1} <= last) ", True), ("else ", False)):
+            with w.block(header):
+                for number, rows in enumerate(found.rows):
+                    self._pieces(number, rows, whole_turn)
+        w.line("(void)warp;")
+        return self._end("void", "copy", ["u8 *to", "int cell", "int from", "int last"])
 
-    def _begin(self) -> None:
-        """Ask for the rows of the first turn, take the vectors, and begin what is carried."""
-        w, found = self.w, self.found
+    def _pieces(self, number: int, rows: Rows, whole_turn: bool) -> None:
+        """Ask for the pieces of rows, neighbours by neighbouring threads."""
+        w, plan = self.w, self.plan
+        count = plan.turn * rows.pieces
+        turns = -(-count // LANES)
+        place, piece = f"(j * {LANES} + lane) / {rows.pieces}", f"(j * {LANES} + lane) % {rows.pieces}"
+        if LANES % rows.pieces == 0:
+            place, piece = f"j * {LANES // rows.pieces} + lane / {rows.pieces}", f"lane % {rows.pieces}"
+        step = spell.step(rows.load.access, self.found.axis)
+        if whole_turn and LANES % rows.pieces == 0 == count % LANES and isinstance(step, int):
+            self._whole_turn(number, rows, turns, LANES // rows.pieces * step)
+            return
+        with w.block(f"#pragma unroll{'' if whole_turn else ' 1'}\nfor (int j = 0; j < {turns}; j++) "):
+            w.line(f"const int place = {place};")
+            pointer = self._piece(rows, "from + place" if whole_turn else "least(from + place, last)", piece)
+            to = f"to + {plan.offset(number)} + place * {plan.pitch(rows)} + {piece} * 16"
+            size = "16" if whole_turn else "from + place <= last ? 16 : 0"
+            inside = f"if (j * {LANES} + lane < {count}) " if count % LANES else ""
+            w.line(f"{inside}copy_piece({to}, {pointer}, {size});")
+
+    def _whole_turn(self, number: int, rows: Rows, turns: int, step: int) -> None:
+        """Ask for the pieces of rows as many of which as a turn consists of lie `step` elements apart."""
+        w, plan = self.w, self.plan
+        place, piece = f"lane / {rows.pieces}", f"lane % {rows.pieces}"
+        with w.block(""):
+            pointer = self._piece(rows, f"from + {place}", piece)
+            w.line(f"const auto *const first = {pointer};")
+            w.line(
+                f"u8 *const at = to + {plan.offset(number)} + {place} * {plan.pitch(rows)} + {piece} * 16;"
+            )
+            more = LANES // rows.pieces * plan.pitch(rows)
+            w.line(f"#pragma unroll\nfor (int j = 0; j < {turns}; j++)")
+            w.line(f"  copy_piece(at + j * {more}, first + j * {step}, 16);")
+
+    def _piece(self, rows: Rows, row: str, piece: str) -> str:
+        """CUDA for the address of a piece of a row."""
+        x = self.w.declare("int", f"{piece} * {rows.piece}", f"x_{spell.identifier(rows.axis)}_")
+        opened = {self.found.axis: single(self.w.declare("int", row, "row"))}
+        self.w.here.opened |= {**opened, rows.axis: neighbours(x, rows.piece, rows.piece)}
+        return self.expressions.pointer(rows.load.access, {}, {})
+
+    def _copies(self, turn: str, slot: str) -> None:
+        """Ask for a turn of this warp, if there is one more, as one lot."""
+        w, plan = self.w, self.plan
+        with w.block(f"if ({turn} < count) "):
+            to = f"ring + {slot} * {plan.stage}"
+            w.line(f"{self.name}_copy({self._given()}, {to}, cell, mine + {turn} * {plan.unit}, last);")
+        w.line("close_lot();")
+
+    # -- the line of all positions
+
+    def _line(self) -> str:
+        """The type of what a block knows of its share of the line, and the function that finds it out."""
+        w, plan, found = self.w, self.plan, self.found
+        self._begin()
+        cells = " * ".join(w.extent(self.kernel.axes[a]) for a in found.cells) or "1"
+        w.line(f"{self.name}_share line = {{}};")
+        w.line(f"line.units = ({self._length()} + {plan.unit - 1}) / {plan.unit};")
+        guards = [g for g in found.loop.guards if not self._is_sure(g)]
+        if found.loop.chunk is None and guards:
+            self._living(guards)
+        w.line("line.units = most(line.units, 1);")
+        w.line(f"const int cells = {cells}, blocks = least(gridDim.x, {BLOCKS});")
+        with w.block("if (cells <= blocks) "):
+            w.line(f"const int parts = (line.units + {plan.least - 1}) / {plan.least};")
+            w.line("line.parts = least(blocks / most(cells, 1), parts);")
+            w.line("line.cell = blockIdx.x / line.parts, line.part = blockIdx.x % line.parts;")
+        with w.block("else "):
+            w.line("line.parts = blocks, line.part = blockIdx.x;")
+        w.line("const int total = cells <= blocks ? line.units : cells * line.units;")
+        w.line("line.each = total / line.parts, line.more = total % line.parts;")
+        w.line("line.begin = line.begin_of(line.part), line.end = line.begin_of(line.part + 1);")
+        w.line("if (line.cell >= cells || line.part >= line.parts) line.end = line.begin;")
+        w.line("(void)warp, (void)lane;")
+        w.line("return line;")
+        return _SHARE.replace("NAME", self.name) + self._end(f"{self.name}_share", "line")
+
+    def _length(self) -> str:
+        """CUDA for the number of positions of a cell."""
+        loop, w = self.found.loop, self.w
+        extent = w.extent(self.kernel.axes[self.found.axis])
+        if loop.chunk is None:
+            return extent
+        return f"chunk_length({extent}, {spell.extent(self.kernel.axes[loop.chunk])})"
+
+    def _is_sure(self, guard: Term) -> bool:
+        """Whether a guard says no more than that positions lie before the end of their axis."""
+        match guard:
+            case Bin("lt", Pos(axis), bound):
+                return extent_of(bound) == self.kernel.axes[axis]
+            case _:
+                return False
+
+    def _living(self, guards: Sequence[Term]) -> None:
+        """Leave out the units before the first, and behind the last, in which all guards may hold."""
+        w, plan, found = self.w, self.plan, self.found
+        extent = w.extent(self.kernel.axes[found.axis])
+        w.line("int low = 0, high = -1;")
+        with w.block(f"for (int base = 0; base < line.units; base += {LANES}) "):
+            w.line(f"const int from = (base + lane) * {plan.unit};")
+
+            def ends(axis: str) -> tuple[str, str]:
+                if axis == found.axis:
+                    return "(double)from", f"(double)(least(from + {plan.unit}, {extent}) - 1)"
+                return "0.0", f"(double)({w.extent(self.kernel.axes[axis])} - 1)"
+
+            test = self._dead(guards, ends)
+            w.line(f"const u32 live = __ballot_sync(FULL_WARP, base + lane < line.units && !({test}));")
+            w.line("if (live && high < 0) low = base + __ffs(live) - 1;")
+            w.line(f"if (live) high = base + {LANES - 1} - __clz(live);")
+        w.line("line.first = low, line.units = high - low + 1;")
+
+    def _dead(self, guards: Sequence[Term], ends: Callable[[str], skip.Ends]) -> str:
+        test = skip.holds_nowhere(guards, ends, lambda text, stem: self.w.declare("double", text, stem))
+        return test or "false"
+
+    def _segment(self) -> None:
+        """Open the cell of the segment at `at`, find its positions, and those of this warp's turns."""
+        w, plan, found = self.w, self.plan, self.found
+        w.line("const int cell = line.cell + at / line.units, begun = at % line.units;")
+        w.line("const int ended = least(begun + line.end - at, line.units);")
+        open_at(w, found.cells, "cell")
         span = loop_range(w, found.loop, found.axis)
-        w.line(f"const int start = {span.start}, last = {span.stop} - 1;")
-        for name, rows in self._all():
-            count = self.turn * rows.lanes // LANES
-            w.line(f"words<4> {name}[{count}], {name}_next[{count}];")
-        with w.block("if (start <= last) ", tile=True):
-            self._load_rows("start")
-        for number, rows in enumerate(found.products):
-            self._vector(rows, f"q{number}")
-        for carry in found.single:
-            start = ctype.literal(float(arithmetic.identity(carry.op, F32)), F32)
-            w.line(f"float {self._carried(carry.previous)} = {start};")
-        for number, update in enumerate(found.updates):
-            w.line(f"float o{number}[{self.heads * update.rows.width}] = {{}};")
+        start = f"{span.start} + (line.first + begun) * {plan.unit}"
+        w.line(f"const int start = {start};")
+        w.line(f"const int stop = least({span.stop}, {span.start} + (line.first + ended) * {plan.unit});")
+        w.line(f"const int mine = start + warp * {plan.turn}, last = stop - 1;")
+        w.line(f"const int count = mine < stop ? (stop - mine + {plan.unit - 1}) / {plan.unit} : 0;")
 
-    def _carried(self, var: str) -> str:
-        return f"c_{spell.identifier(var)}"
+    # -- the function before the wait
 
-    def _vector(self, rows: Rows, name: str) -> None:
-        """Hold the neighbours of each head's vector that this thread multiplies."""
-        w, width = self.w, rows.width
-        w.line(f"float {name}[{self.heads * width}];")
-        with self._columns(rows), self._heads():
-            value = self.expressions.value(rows.other, F32)
-            for head, copy in enumerate(w.copies(self.found.heads)):
-                for k in range(width):
-                    text = value.at({**copy, rows.axis: k})
-                    w.line(f"{name}[{head * width + k}] = {text};")
+    def _ahead(self) -> str:
+        """The function that copies the first turns of a block; false where they may not lie there yet."""
+        w, plan = self.w, self.plan
+        self._begin()
+        w.line("const int at = line.begin;")
+        self._segment()
+        reach = f"start + {(plan.stages - 1) * plan.unit}"
+        w.line(f"if (least(stop, {reach}) > unchanged) return false;")
+        w.line(f"u8 *const ring = pool + {plan.ring} + warp * {plan.stages * plan.stage};")
+        self._first_copies()
+        w.line("(void)lane;")
+        w.line("return true;")
+        return self._end("bool", "ahead", ["u8 *pool", f"const {self.name}_share &line", "int unchanged"])
 
-    @contextmanager
-    def _columns(self, rows: Rows) -> Iterator[None]:
-        """Open the axis of rows at the neighbours that a thread takes."""
-        x = self.w.fresh(f"x_{spell.identifier(rows.axis)}_")
-        opened = {rows.axis: neighbours(x, rows.width, rows.width)}
-        with self.w.block("", opened):
-            self.w.line(f"const int {x} = lane % {rows.lanes} * {rows.width};")
-            yield
+    def _first_copies(self) -> None:
+        with self.w.block(f"#pragma unroll\nfor (int k = 0; k < {self.plan.stages - 1}; k++) "):
+            self._copies("k", "k")
 
-    @contextmanager
-    def _heads(self) -> Iterator[None]:
-        """Open the axes of heads at all of their positions."""
-        kernel = self.found.program.kernel
-        sizes = {a: size(kernel, [a]) for a in self.found.heads}
-        opened = {a: Opened(tuple((str(k), 0) for k in range(n))) for a, n in sizes.items()}
-        with self.w.block("", opened):
-            yield
+    # -- the function itself
 
-    # -- a turn
+    def _walk(self) -> str:
+        w, plan, found = self.w, self.plan, self.found
+        self._begin()
+        w.line(f"u8 *const ring = pool + {plan.ring} + warp * {plan.stages * plan.stage};")
+        with w.block("for (int at = line.begin; at < line.end; ) "):
+            self._segment()
+            self._zeros()
+            with w.block("if (!ahead) "):
+                self._first_copies()
+            w.line("ahead = false;")
+            self.turns.share()
+            head = (
+                self.turns.head if plan.slots == plan.heads else f"least({self.turns.head}, {plan.heads - 1})"
+            )
+            open_at(w, found.heads, head)
+            self.turns.begin()
+            self._loop()
+            w.line("await_lots<0>();")
+            w.line("__syncthreads();")
+            self.turns.leave()
+            w.line("__syncthreads();")
+            self._results()
+            w.line("at += ended - begun;")
+            w.line("if (at < line.end) __syncthreads();")
+        return self._end("void", "walk", ["u8 *pool", f"const {self.name}_share &line", "bool ahead"])
 
-    def _all(self) -> list[tuple[str, Rows]]:
-        found = self.found
-        products = [(f"k{n}", r) for n, r in enumerate(found.products)]
-        return products + [(f"v{n}", u.rows) for n, u in enumerate(found.updates)]
+    def _zeros(self) -> None:
+        """Zeros in stages behind the rows that do not fill their places."""
+        plan, w = self.plan, self.w
+        for number, rows in enumerate(self.found.rows):
+            more = plan.held(rows) - rows.pieces
+            if more == 0:
+                continue
+            count = plan.stages * plan.turn * more
+            with w.block(f"for (int n = lane; n < {count}; n += {LANES}) "):
+                w.line(f"const int place = n / {more}, piece = {rows.pieces} + n % {more};")
+                stage = f"place / {plan.turn} * {plan.stage} + {plan.offset(number)}"
+                row = f"place % {plan.turn} * {plan.pitch(rows)} + piece * 16"
+                w.line(f"*(uint4 *)(ring + {stage} + {row}) = make_uint4(0, 0, 0, 0);")
 
-    def _load_rows(self, first: str) -> None:
-        """Ask for all rows of a turn at once; those past the end repeat the last."""
-        w = self.w
-        for name, rows in self._all():
-            at_once = LANES // rows.lanes
-            with w.block(f"#pragma unroll\nfor (int j = 0; j < {self.turn // at_once}; j++) "):
-                row = w.declare("int", f"least({first} + j * {at_once} + lane / {rows.lanes}, last)", "row")
-                w.here.opened[self.found.axis] = single(row)
-                with self._columns(rows):
-                    pointer = self.expressions.pointer(rows.load.access, {}, {})
-                    raw = ctype.wide_load(pointer, rows.load.access.dtype, rows.width, passing=True)
-                    w.line(f"{name}_next[j] = {raw};")
-
-    def _turn(self) -> None:
-        """The statements of the loop in order."""
-        found = self.found
-        products = {r.dot.var: (n, r) for n, r in enumerate(found.products)}
-        for statement in found.loop.body:
-            if isinstance(statement, Dot) and statement.var in products:
-                self._product(*products[statement.var])
-            elif isinstance(statement, Reduce):
-                self._reduced(statement)
-        values = [self.expressions.value(c.next, F32).texts[()] for c in found.single]
-        for number, update in enumerate(found.updates):
-            self._add_rows(number, update)
-        for carry, text in zip(found.single, values, strict=True):
-            self.w.line(f"{self._carried(carry.previous)} = {text};")
-
-    def _product(self, number: int, rows: Rows) -> None:
-        """The products of all rows and heads of a turn, of which each thread gets its own."""
-        w, at_once = self.w, LANES // rows.lanes
-        count, name = self.turn // at_once, w.fresh("p")
-        w.line(f"float {name}[{rows.lanes}];")
-        with w.block(f"#pragma unroll\nfor (int j = 0; j < {count}; j++) "):
-            texts = self._elements(f"k{number}[j]", rows)
-            with w.block(f"#pragma unroll\nfor (int h = 0; h < {self.heads}; h++) "):
-                w.line("float a = 0.0f;")
-                for k, text in enumerate(texts):
-                    held = f"q{number}[h * {rows.width} + {k}]"
-                    w.line(f"a = {operators.multiply_add(held, text, 'a', F32)};")
-                w.line(f"{name}[j * {self.heads} + h] = a;")
-        total = w.declare("float", f"spread_sums<{rows.lanes}, {rows.lanes}>({name})")
-        w.here.values[rows.dot.var] = Value(F32, (), {(): total})
-
-    def _elements(self, raw: str, rows: Rows) -> list[str]:
-        """The elements of a row that a thread holds, as values."""
-        w, load = self.w, rows.load
-        w.here.opened |= {self.found.axis: single("0"), rows.axis: neighbours("0", rows.width, rows.width)}
-        texts: dict[tuple[int, ...], str] = {}
-        for k in range(rows.width):
-            text = ctype.conversion(ctype.part(raw, k, load.access.dtype), load.access.dtype, load.dtype)
-            texts[(k,)] = w.declare(ctype.register(load.dtype).type, text)
-        w.here.values[load.var] = Value(load.dtype, (rows.axis,), texts)
-        value = self.expressions.value(rows.element, F32)
-        return [value.at({rows.axis: k}) for k in range(rows.width)]
-
-    def _reduced(self, statement: Reduce) -> None:
-        """A reduction along the walk: over the threads of one head."""
-        identity = ctype.literal(float(arithmetic.identity(statement.op, F32)), F32)
-        value = self.expressions.value(statement.value, F32).texts[()]
-        own = f"within ? {value} : {identity}"
-        text = self.w.declare("float", f"above_{statement.op}_f32<{self.heads}>({own})")
-        self.w.here.values[statement.var] = Value(F32, (), {(): text})
-
-    def _add_rows(self, number: int, update: Update) -> None:
-        """Scale the sum of rows so far, and add the rows of this turn by their weights."""
-        w, rows = self.w, update.rows
-        at_once, width = LANES // rows.lanes, rows.width
-        weight = self.expressions.value(rows.other, F32).texts[()]
-        own = w.declare("float", f"within ? {weight} : 0.0f")
-        if update.factor is not None:
-            factor = self.expressions.value(update.factor, F32).texts[()]
-            with w.block(f"#pragma unroll\nfor (int h = 0; h < {self.heads}; h++) "):
-                w.line(f"const float f = __shfl_sync(FULL_WARP, {factor}, h);")
-                with w.block(f"#pragma unroll\nfor (int k = 0; k < {width}; k++) "):
-                    w.line(f"o{number}[h * {width} + k] = o{number}[h * {width} + k] * f;")
-        with w.block(f"#pragma unroll\nfor (int j = 0; j < {self.turn // at_once}; j++) "):
-            position = w.declare("int", f"j * {at_once} + lane / {rows.lanes}", "place")
-            owner = w.declare("int", self.owner(position), "owner")
-            texts = self._elements(f"v{number}[j]", rows)
-            with w.block(f"#pragma unroll\nfor (int h = 0; h < {self.heads}; h++) "):
-                w.line(f"const float p = __shfl_sync(FULL_WARP, {own}, {owner} + h);")
-                for k, text in enumerate(texts):
-                    target = f"o{number}[h * {width} + {k}]"
-                    w.line(f"{target} = {operators.multiply_add('p', text, target, F32)};")
+    def _loop(self) -> None:
+        w, plan = self.w, self.plan
+        w.line("int slot = 0;")
+        with w.block("for (int k = 0; k < count; k++) ", tile=True):
+            w.line(f"const int free = slot ? slot - 1 : {plan.stages - 1};")
+            self._copies(f"(k + {plan.stages - 1})", "free")
+            w.line(f"await_lots<{plan.stages - 1}>();")
+            w.line(f"const u8 *const stage = ring + slot * {plan.stage};")
+            w.line(f"slot = slot == {plan.stages - 1} ? 0 : slot + 1;")
+            w.line(f"const int from = mine + k * {plan.unit};")
+            self.turns.turn()
+            w.line("__syncwarp();")
 
     # -- results
 
     def _results(self) -> None:
-        w, found = self.w, self.found
-        columns = {u.rows.axis for u in found.updates}
-        kernel = found.program.kernel
-        for carry in found.single:
-            text = self._carried(carry.previous)
-            w.here.values[carry.final] = Value(F32, (), {(): text})
-        with w.block(f"if (lane < {self.heads}) "):
-            for store in found.stores:
-                if not set(long(kernel, store.axes)) & columns:
-                    self._store(store)
-        for number, update in enumerate(found.updates):
-            count, lanes = self.heads * update.rows.width, update.rows.lanes
-            if lanes < LANES:
-                with w.block(f"#pragma unroll\nfor (int k = 0; k < {count}; k++) "):
-                    w.line(f"o{number}[k] = above_sum_f32<{lanes}>(o{number}[k]);")
-        self._share()
-        rows = found.updates[0].rows
-        with self._columns(rows), self._heads():
-            self._enter()
-            with w.block(f"if (lane < {rows.lanes}) "):
-                for store in found.stores:
-                    if set(long(kernel, store.axes)) & columns:
-                        self._store(store)
+        """Join what the warps have carried; where other blocks have parts of the cell, the last joins all."""
+        w, plan = self.w, self.plan
+        states = f"(const float *)(pool + {plan.ring})"
+        with w.block("if (ended - begun == line.units) "):
+            self.join.write(states, str(plan.state), str(plan.warps), "shared_value", None)
+        with w.block("else "):
+            w.line("const int low = (cell - line.cell) * line.units;")
+            w.line(
+                "const int first = line.part_of(low), parts = line.part_of(low + line.units - 1) - first + 1;"
+            )
+            w.line("const int number = blockIdx.x - line.part + first;")
+            w.line("const int behind = line.begin_of(first) < low ? 1 : 0;")
+            own = f"(2 * blockIdx.x + (line.part == first ? behind : 0)) * {plan.state}"
+            w.line(f"float *const left = {self.name}_left + {own};")
+            self.join.write(states, str(plan.state), str(plan.warps), "shared_value", "left")
+            with w.block(f"if (comes_last({self.name}_arrived + number, parts)) "):
+                w.line(f"const float *const all = {self.name}_left + 2 * number * {plan.state};")
+                self.join.write("all", f"{2 * plan.state}", "parts", "written_by_others", None, "behind")
 
-    def _share(self) -> None:
-        """Let every thread have the single values of all heads."""
-        for carry in self.found.single:
-            name = self._carried(carry.previous)
-            self.w.line(f"float {name}_of[{self.heads}];")
-            with self.w.block(f"#pragma unroll\nfor (int h = 0; h < {self.heads}; h++) "):
-                self.w.line(f"{name}_of[h] = __shfl_sync(FULL_WARP, {name}, h);")
+    # -- the kernel
 
-    def _enter(self) -> None:
-        """Enter what is carried as values over all heads, and over columns."""
-        w, found = self.w, self.found
-        heads = found.heads
-        for carry in found.single:
-            texts = {
-                tuple(c[a] for a in heads): f"{self._carried(carry.previous)}_of[{n}]"
-                for n, c in enumerate(w.copies(heads))
-            }
-            self._set(carry.final, Value(F32, heads, texts))
-        for number, update in enumerate(found.updates):
-            width, axis = update.rows.width, update.rows.axis
-            wide = {
-                (*(c[a] for a in heads), k): f"o{number}[{n * width + k}]"
-                for n, c in enumerate(w.copies(heads))
-                for k in range(width)
-            }
-            self._set(update.carry.final, Value(F32, (*heads, axis), wide))
+    def _entry(self) -> str:
+        w, plan = self.w, self.plan
+        places = {b: k for k, b in enumerate(buffers(self.kernel))}
+        mask = sum({1 << places[r.load.access.buffer] for r in self.found.rows})
+        parameters = ", ".join([*frame.parameters(self.kernel, w), "u32 constant", "int since"])
+        return f"""\
+extern "C" __global__ void __launch_bounds__({plan.threads}, 1) {self.name}({parameters}) {{
+  extern __shared__ __align__({frame.ALIGNMENT}) u8 pool[];
+  let_next_start();
+  const {self.name}_share line = {self.name}_line({self._given()});
+  const int unchanged = (constant & {mask}) == {mask} ? INT32_MAX : since < 0 ? 0 : (int)dims[since];
+  const bool ahead = line.begin < line.end && {self.name}_ahead({self._given()}, pool, line, unchanged);
+  wait_for_previous();
+  {self.name}_walk({frame.settled(self.kernel, w)}, pool, line, ahead);
+}}
+"""
 
-    def _set(self, var: str, value: Value) -> None:
-        """Make a value known where code will look for it."""
-        with self.w.outside(self.w.depth(var)) as scope:
-            scope.values[var] = value
 
-    def _store(self, store: Store) -> None:
-        value = self.expressions.value(store.value, stored_type(self.found.program, store))
-        store_all(self.expressions, store, value)
+_SHARE = """\
+/* The units of all positions, or of one cell if there are not too many, dealt out to `parts` blocks: each
+ * takes `each`, the first ones `more` take one more.  Positions begin with unit `first` of each cell. */
+struct NAME_share {
+  int first, units, parts, part, cell, each, more, begin, end;
+  __device__ __forceinline__ int begin_of(int n) const { return n * each + least(n, more); }
+  __device__ __forceinline__ int part_of(int unit) const {
+    const int larger = more * (each + 1);
+    return unit < larger ? unit / (each + 1) : more + (unit - larger) / each;
+  }
+};
+"""
+
+
+def extent_of(term: Term) -> Extent | None:
+    """A term as an extent; None for one that is no sum of dims and whole numbers."""
+    match term:
+        case Const(value) if value == int(value):
+            return int(value)
+        case In(name, _, _) if name.startswith("$"):
+            return dim.var(name[1:])
+        case Bin("add", a, b):
+            one, other = extent_of(a), extent_of(b)
+            return None if one is None or other is None else one + other
+        case _:
+            return None
 
 
 def _no_fold(_: Writer, fold: Fold) -> Value:

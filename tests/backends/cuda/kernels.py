@@ -31,12 +31,15 @@ class OnGpu:
         self.gpu, self.steps = open_gpu(), list(steps)
         self.kernels = load_kernels(self.gpu, self.steps)
 
-    def run(self, number: int, arrays: Mapping[str, Array], values: Mapping[str, int] = {}) -> None:
+    def run(
+        self, number: int, arrays: Mapping[str, Array], values: Mapping[str, int] = {}, since: int = -1
+    ) -> None:
         kernel, names = self.kernels[number], self.steps[number].buffers
         blocks = {n: self.gpu.allocate(arrays[n].nbytes) for n in names}
         for name, block in blocks.items():
             self.gpu.write(int(block), arrays[name].reshape(-1).view(np.uint8))
-        entry = Entry(kernel, tuple(int(blocks[n]) for n in names), kernel.code.cells(values))
+        addresses = tuple(int(blocks[n]) for n in names)
+        entry = Entry(kernel, addresses, kernel.code.cells(values), since=since)
         Launches(self.gpu, [entry]).run(values)
         for name, block in blocks.items():
             self.gpu.read(int(block), arrays[name].reshape(-1).view(np.uint8))

@@ -1,341 +1,484 @@
-INLINE void attend_cells(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims) {
+__device__ float attend_left[528 * 520];
+__device__ u32 attend_arrived[264];
+INLINE void attend_copy(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u8 *to, int cell, int from, int last) {
   const i64 d_past = dims[0];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int v118 = add_i32((int)d_past, 1);
-  for (int cell = blockIdx.x * 4 + warp; cell < 2 * 3; cell += gridDim.x * 4) {
-    const int x_ch_1 = (cell) % 3;
-    const int rest2 = (cell) / 3;
-    const int x_c_3 = rest2;
-    const int x_h_4 = lane % 4;
-    const int share5 = chunk_length((int)(d_past + 1), 3);
-    const int start6 = least((int)(d_past + 1), x_ch_1 * share5);
-    const int stop7 = least((int)(d_past + 1), start6 + share5);
-    const int start = start6, last = stop7 - 1;
-    words<4> k0[4], k0_next[4];
-    words<4> v0[4], v0_next[4];
-    if (start <= last) {
-      #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const int row8 = least(start + j * 2 + lane / 16, last);
-        {
-          const int x_g_9 = lane % 16 * 8;
-          k0_next[j] = wide_pass((const uint4 *)(b2_B1 + x_c_3 * 81920 + row8 * 128 + x_g_9));
-        }
-      }
-      #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const int row10 = least(start + j * 2 + lane / 16, last);
-        {
-          const int x_e_11 = lane % 16 * 8;
-          v0_next[j] = wide_pass((const uint4 *)(b3_B2 + x_c_3 * 81920 + row10 * 128 + x_e_11));
-        }
-      }
-    }
-    float q0[32];
+  const int x_ch_1 = (cell) % 3;
+  const int rest2 = (cell) / 3;
+  const int x_c_3 = rest2;
+  if (from + 15 <= last) {
     {
-      const int x_g_12 = lane % 16 * 8;
-      const auto w53 = wide_load((const uint4 *)(b1_B3 + x_g_12));
-      const auto w54 = wide_load((const uint4 *)(b1_B3 + x_g_12 + 4));
-      const float v55 = __uint_as_float(w53.w[0]);
-      const float v56 = __uint_as_float(w53.w[1]);
-      const float v57 = __uint_as_float(w53.w[2]);
-      const float v58 = __uint_as_float(w53.w[3]);
-      const float v59 = __uint_as_float(w54.w[0]);
-      const float v60 = __uint_as_float(w54.w[1]);
-      const float v61 = __uint_as_float(w54.w[2]);
-      const float v62 = __uint_as_float(w54.w[3]);
-      {
-        const auto w13 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 0 * 128 + x_g_12));
-        const auto w14 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 0 * 128 + x_g_12 + 4));
-        const float v15 = __uint_as_float(w13.w[0]);
-        const float v16 = __uint_as_float(w13.w[1]);
-        const float v17 = __uint_as_float(w13.w[2]);
-        const float v18 = __uint_as_float(w13.w[3]);
-        const float v19 = __uint_as_float(w14.w[0]);
-        const float v20 = __uint_as_float(w14.w[1]);
-        const float v21 = __uint_as_float(w14.w[2]);
-        const float v22 = __uint_as_float(w14.w[3]);
-        const auto w23 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 1 * 128 + x_g_12));
-        const auto w24 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 1 * 128 + x_g_12 + 4));
-        const float v25 = __uint_as_float(w23.w[0]);
-        const float v26 = __uint_as_float(w23.w[1]);
-        const float v27 = __uint_as_float(w23.w[2]);
-        const float v28 = __uint_as_float(w23.w[3]);
-        const float v29 = __uint_as_float(w24.w[0]);
-        const float v30 = __uint_as_float(w24.w[1]);
-        const float v31 = __uint_as_float(w24.w[2]);
-        const float v32 = __uint_as_float(w24.w[3]);
-        const auto w33 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 2 * 128 + x_g_12));
-        const auto w34 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 2 * 128 + x_g_12 + 4));
-        const float v35 = __uint_as_float(w33.w[0]);
-        const float v36 = __uint_as_float(w33.w[1]);
-        const float v37 = __uint_as_float(w33.w[2]);
-        const float v38 = __uint_as_float(w33.w[3]);
-        const float v39 = __uint_as_float(w34.w[0]);
-        const float v40 = __uint_as_float(w34.w[1]);
-        const float v41 = __uint_as_float(w34.w[2]);
-        const float v42 = __uint_as_float(w34.w[3]);
-        const auto w43 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 3 * 128 + x_g_12));
-        const auto w44 = wide_load((const uint4 *)(b0_B0 + x_c_3 * 512 + 3 * 128 + x_g_12 + 4));
-        const float v45 = __uint_as_float(w43.w[0]);
-        const float v46 = __uint_as_float(w43.w[1]);
-        const float v47 = __uint_as_float(w43.w[2]);
-        const float v48 = __uint_as_float(w43.w[3]);
-        const float v49 = __uint_as_float(w44.w[0]);
-        const float v50 = __uint_as_float(w44.w[1]);
-        const float v51 = __uint_as_float(w44.w[2]);
-        const float v52 = __uint_as_float(w44.w[3]);
-        const float v63 = (v15 * v55);
-        const float v64 = (v16 * v56);
-        const float v65 = (v17 * v57);
-        const float v66 = (v18 * v58);
-        const float v67 = (v19 * v59);
-        const float v68 = (v20 * v60);
-        const float v69 = (v21 * v61);
-        const float v70 = (v22 * v62);
-        const float v71 = (v25 * v55);
-        const float v72 = (v26 * v56);
-        const float v73 = (v27 * v57);
-        const float v74 = (v28 * v58);
-        const float v75 = (v29 * v59);
-        const float v76 = (v30 * v60);
-        const float v77 = (v31 * v61);
-        const float v78 = (v32 * v62);
-        const float v79 = (v35 * v55);
-        const float v80 = (v36 * v56);
-        const float v81 = (v37 * v57);
-        const float v82 = (v38 * v58);
-        const float v83 = (v39 * v59);
-        const float v84 = (v40 * v60);
-        const float v85 = (v41 * v61);
-        const float v86 = (v42 * v62);
-        const float v87 = (v45 * v55);
-        const float v88 = (v46 * v56);
-        const float v89 = (v47 * v57);
-        const float v90 = (v48 * v58);
-        const float v91 = (v49 * v59);
-        const float v92 = (v50 * v60);
-        const float v93 = (v51 * v61);
-        const float v94 = (v52 * v62);
-        q0[0] = v63;
-        q0[1] = v64;
-        q0[2] = v65;
-        q0[3] = v66;
-        q0[4] = v67;
-        q0[5] = v68;
-        q0[6] = v69;
-        q0[7] = v70;
-        q0[8] = v71;
-        q0[9] = v72;
-        q0[10] = v73;
-        q0[11] = v74;
-        q0[12] = v75;
-        q0[13] = v76;
-        q0[14] = v77;
-        q0[15] = v78;
-        q0[16] = v79;
-        q0[17] = v80;
-        q0[18] = v81;
-        q0[19] = v82;
-        q0[20] = v83;
-        q0[21] = v84;
-        q0[22] = v85;
-        q0[23] = v86;
-        q0[24] = v87;
-        q0[25] = v88;
-        q0[26] = v89;
-        q0[27] = v90;
-        q0[28] = v91;
-        q0[29] = v92;
-        q0[30] = v93;
-        q0[31] = v94;
-      }
-    }
-    float c_v1 = -INFINITY;
-    float c_v2 = 0.0f;
-    float o0[32] = {};
-    for (int from = start; from <= last; from += 8) {
+      const int x_g_4 = lane % 16 * 8;
+      const int row5 = from + lane / 16;
+      const auto *const first = b2_B1 + x_c_3 * 81920 + row5 * 128 + x_g_4;
+      u8 *const at = to + 0 + lane / 16 * 272 + lane % 16 * 16;
       #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        k0[j] = k0_next[j];
-      }
-      #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        v0[j] = v0_next[j];
-      }
-      #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const int row95 = least(from + 8 + j * 2 + lane / 16, last);
-        {
-          const int x_g_96 = lane % 16 * 8;
-          k0_next[j] = wide_pass((const uint4 *)(b2_B1 + x_c_3 * 81920 + row95 * 128 + x_g_96));
-        }
-      }
-      #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const int row97 = least(from + 8 + j * 2 + lane / 16, last);
-        {
-          const int x_e_98 = lane % 16 * 8;
-          v0_next[j] = wide_pass((const uint4 *)(b3_B2 + x_c_3 * 81920 + row97 * 128 + x_e_98));
-        }
-      }
-      const int mine = from + lane % 16 / 4 * 2 + lane / 16;
-      const bool within = mine <= last;
-      const int x_f_99 = least(mine, last);
-      float p100[16];
-      #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const float v101 = from_bf16((u16)(k0[j].w[0] >> 0));
-        const float v102 = from_bf16((u16)(k0[j].w[0] >> 16));
-        const float v103 = from_bf16((u16)(k0[j].w[1] >> 0));
-        const float v104 = from_bf16((u16)(k0[j].w[1] >> 16));
-        const float v105 = from_bf16((u16)(k0[j].w[2] >> 0));
-        const float v106 = from_bf16((u16)(k0[j].w[2] >> 16));
-        const float v107 = from_bf16((u16)(k0[j].w[3] >> 0));
-        const float v108 = from_bf16((u16)(k0[j].w[3] >> 16));
-        const float v109 = v101;
-        const float v110 = v102;
-        const float v111 = v103;
-        const float v112 = v104;
-        const float v113 = v105;
-        const float v114 = v106;
-        const float v115 = v107;
-        const float v116 = v108;
-        #pragma unroll
-        for (int h = 0; h < 4; h++) {
-          float a = 0.0f;
-          a = fma_f32(q0[h * 8 + 0], v109, a);
-          a = fma_f32(q0[h * 8 + 1], v110, a);
-          a = fma_f32(q0[h * 8 + 2], v111, a);
-          a = fma_f32(q0[h * 8 + 3], v112, a);
-          a = fma_f32(q0[h * 8 + 4], v113, a);
-          a = fma_f32(q0[h * 8 + 5], v114, a);
-          a = fma_f32(q0[h * 8 + 6], v115, a);
-          a = fma_f32(q0[h * 8 + 7], v116, a);
-          p100[j * 4 + h] = a;
-        }
-      }
-      const float v117 = spread_sums<16, 16>(p100);
-      const int v119 = (int)(x_f_99 < v118);
-      const float v120 = (v117 * 0x1.0000000000000p-2f);
-      const float v121 = (v119 ? v120 : -INFINITY);
-      const float v122 = above_max_f32<4>(within ? v121 : -INFINITY);
-      const float v123 = max_f32(c_v1, v122);
-      const float v124 = subni_f32(v121, v123);
-      const float v125 = (v124 * 0x1.7154760000000p+0f);
-      const float v126 = exp2_f32(v125);
-      const float v127 = above_sum_f32<4>(within ? v126 : 0.0f);
-      const float v128 = subni_f32(c_v1, v123);
-      const float v129 = (v128 * 0x1.7154760000000p+0f);
-      const float v130 = exp2_f32(v129);
-      const float v131 = (c_v2 * v130);
-      const float v132 = (v131 + v127);
-      const float v133 = within ? v126 : 0.0f;
-      #pragma unroll
-      for (int h = 0; h < 4; h++) {
-        const float f = __shfl_sync(FULL_WARP, v130, h);
-        #pragma unroll
-        for (int k = 0; k < 8; k++) {
-          o0[h * 8 + k] = o0[h * 8 + k] * f;
-        }
-      }
-      #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const int place134 = j * 2 + lane / 16;
-        const int owner135 = place134 % 2 * 16 + place134 / 2 * 4;
-        const float v136 = from_bf16((u16)(v0[j].w[0] >> 0));
-        const float v137 = from_bf16((u16)(v0[j].w[0] >> 16));
-        const float v138 = from_bf16((u16)(v0[j].w[1] >> 0));
-        const float v139 = from_bf16((u16)(v0[j].w[1] >> 16));
-        const float v140 = from_bf16((u16)(v0[j].w[2] >> 0));
-        const float v141 = from_bf16((u16)(v0[j].w[2] >> 16));
-        const float v142 = from_bf16((u16)(v0[j].w[3] >> 0));
-        const float v143 = from_bf16((u16)(v0[j].w[3] >> 16));
-        const float v144 = v136;
-        const float v145 = v137;
-        const float v146 = v138;
-        const float v147 = v139;
-        const float v148 = v140;
-        const float v149 = v141;
-        const float v150 = v142;
-        const float v151 = v143;
-        #pragma unroll
-        for (int h = 0; h < 4; h++) {
-          const float p = __shfl_sync(FULL_WARP, v133, owner135 + h);
-          o0[h * 8 + 0] = fma_f32(p, v144, o0[h * 8 + 0]);
-          o0[h * 8 + 1] = fma_f32(p, v145, o0[h * 8 + 1]);
-          o0[h * 8 + 2] = fma_f32(p, v146, o0[h * 8 + 2]);
-          o0[h * 8 + 3] = fma_f32(p, v147, o0[h * 8 + 3]);
-          o0[h * 8 + 4] = fma_f32(p, v148, o0[h * 8 + 4]);
-          o0[h * 8 + 5] = fma_f32(p, v149, o0[h * 8 + 5]);
-          o0[h * 8 + 6] = fma_f32(p, v150, o0[h * 8 + 6]);
-          o0[h * 8 + 7] = fma_f32(p, v151, o0[h * 8 + 7]);
-        }
-      }
-      c_v1 = v123;
-      c_v2 = v132;
-    }
-    if (lane < 4) {
-      *(b4_T1 + x_c_3 * 12 + x_h_4 * 3 + x_ch_1) = c_v1;
-      *(b5_T2 + x_c_3 * 12 + x_h_4 * 3 + x_ch_1) = c_v2;
-    }
-    #pragma unroll
-    for (int k = 0; k < 32; k++) {
-      o0[k] = above_sum_f32<16>(o0[k]);
-    }
-    float c_v1_of[4];
-    #pragma unroll
-    for (int h = 0; h < 4; h++) {
-      c_v1_of[h] = __shfl_sync(FULL_WARP, c_v1, h);
-    }
-    float c_v2_of[4];
-    #pragma unroll
-    for (int h = 0; h < 4; h++) {
-      c_v2_of[h] = __shfl_sync(FULL_WARP, c_v2, h);
+for (int j = 0; j < 8; j++)
+        copy_piece(at + j * 544, first + j * 256, 16);
     }
     {
-      const int x_e_152 = lane % 16 * 8;
-      {
-        if (lane < 16) {
-          *(b6_T3 + x_c_3 * 1536 + 0 * 384 + x_e_152 * 3 + x_ch_1) = o0[0];
-          *(b6_T3 + x_c_3 * 1536 + 0 * 384 + x_e_152 * 3 + x_ch_1 + 3) = o0[1];
-          *(b6_T3 + x_c_3 * 1536 + 0 * 384 + x_e_152 * 3 + x_ch_1 + 6) = o0[2];
-          *(b6_T3 + x_c_3 * 1536 + 0 * 384 + x_e_152 * 3 + x_ch_1 + 9) = o0[3];
-          *(b6_T3 + x_c_3 * 1536 + 0 * 384 + x_e_152 * 3 + x_ch_1 + 12) = o0[4];
-          *(b6_T3 + x_c_3 * 1536 + 0 * 384 + x_e_152 * 3 + x_ch_1 + 15) = o0[5];
-          *(b6_T3 + x_c_3 * 1536 + 0 * 384 + x_e_152 * 3 + x_ch_1 + 18) = o0[6];
-          *(b6_T3 + x_c_3 * 1536 + 0 * 384 + x_e_152 * 3 + x_ch_1 + 21) = o0[7];
-          *(b6_T3 + x_c_3 * 1536 + 1 * 384 + x_e_152 * 3 + x_ch_1) = o0[8];
-          *(b6_T3 + x_c_3 * 1536 + 1 * 384 + x_e_152 * 3 + x_ch_1 + 3) = o0[9];
-          *(b6_T3 + x_c_3 * 1536 + 1 * 384 + x_e_152 * 3 + x_ch_1 + 6) = o0[10];
-          *(b6_T3 + x_c_3 * 1536 + 1 * 384 + x_e_152 * 3 + x_ch_1 + 9) = o0[11];
-          *(b6_T3 + x_c_3 * 1536 + 1 * 384 + x_e_152 * 3 + x_ch_1 + 12) = o0[12];
-          *(b6_T3 + x_c_3 * 1536 + 1 * 384 + x_e_152 * 3 + x_ch_1 + 15) = o0[13];
-          *(b6_T3 + x_c_3 * 1536 + 1 * 384 + x_e_152 * 3 + x_ch_1 + 18) = o0[14];
-          *(b6_T3 + x_c_3 * 1536 + 1 * 384 + x_e_152 * 3 + x_ch_1 + 21) = o0[15];
-          *(b6_T3 + x_c_3 * 1536 + 2 * 384 + x_e_152 * 3 + x_ch_1) = o0[16];
-          *(b6_T3 + x_c_3 * 1536 + 2 * 384 + x_e_152 * 3 + x_ch_1 + 3) = o0[17];
-          *(b6_T3 + x_c_3 * 1536 + 2 * 384 + x_e_152 * 3 + x_ch_1 + 6) = o0[18];
-          *(b6_T3 + x_c_3 * 1536 + 2 * 384 + x_e_152 * 3 + x_ch_1 + 9) = o0[19];
-          *(b6_T3 + x_c_3 * 1536 + 2 * 384 + x_e_152 * 3 + x_ch_1 + 12) = o0[20];
-          *(b6_T3 + x_c_3 * 1536 + 2 * 384 + x_e_152 * 3 + x_ch_1 + 15) = o0[21];
-          *(b6_T3 + x_c_3 * 1536 + 2 * 384 + x_e_152 * 3 + x_ch_1 + 18) = o0[22];
-          *(b6_T3 + x_c_3 * 1536 + 2 * 384 + x_e_152 * 3 + x_ch_1 + 21) = o0[23];
-          *(b6_T3 + x_c_3 * 1536 + 3 * 384 + x_e_152 * 3 + x_ch_1) = o0[24];
-          *(b6_T3 + x_c_3 * 1536 + 3 * 384 + x_e_152 * 3 + x_ch_1 + 3) = o0[25];
-          *(b6_T3 + x_c_3 * 1536 + 3 * 384 + x_e_152 * 3 + x_ch_1 + 6) = o0[26];
-          *(b6_T3 + x_c_3 * 1536 + 3 * 384 + x_e_152 * 3 + x_ch_1 + 9) = o0[27];
-          *(b6_T3 + x_c_3 * 1536 + 3 * 384 + x_e_152 * 3 + x_ch_1 + 12) = o0[28];
-          *(b6_T3 + x_c_3 * 1536 + 3 * 384 + x_e_152 * 3 + x_ch_1 + 15) = o0[29];
-          *(b6_T3 + x_c_3 * 1536 + 3 * 384 + x_e_152 * 3 + x_ch_1 + 18) = o0[30];
-          *(b6_T3 + x_c_3 * 1536 + 3 * 384 + x_e_152 * 3 + x_ch_1 + 21) = o0[31];
-        }
-      }
+      const int x_e_6 = lane % 16 * 8;
+      const int row7 = from + lane / 16;
+      const auto *const first = b3_B2 + x_c_3 * 81920 + row7 * 128 + x_e_6;
+      u8 *const at = to + 4352 + lane / 16 * 272 + lane % 16 * 16;
+      #pragma unroll
+for (int j = 0; j < 8; j++)
+        copy_piece(at + j * 544, first + j * 256, 16);
     }
   }
+  else {
+    #pragma unroll 1
+    for (int j = 0; j < 8; j++) {
+      const int place = j * 2 + lane / 16;
+      const int x_g_8 = lane % 16 * 8;
+      const int row9 = least(from + place, last);
+      copy_piece(to + 0 + place * 272 + lane % 16 * 16, b2_B1 + x_c_3 * 81920 + row9 * 128 + x_g_8, from + place <= last ? 16 : 0);
+    }
+    #pragma unroll 1
+    for (int j = 0; j < 8; j++) {
+      const int place = j * 2 + lane / 16;
+      const int x_e_10 = lane % 16 * 8;
+      const int row11 = least(from + place, last);
+      copy_piece(to + 4352 + place * 272 + lane % 16 * 16, b3_B2 + x_c_3 * 81920 + row11 * 128 + x_e_10, from + place <= last ? 16 : 0);
+    }
+  }
+  (void)warp;
 }
-extern "C" __global__ void __launch_bounds__(128) attend(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims) {
+/* The units of all positions, or of one cell if there are not too many, dealt out to `parts` blocks: each
+ * takes `each`, the first ones `more` take one more.  Positions begin with unit `first` of each cell. */
+struct attend_share {
+  int first, units, parts, part, cell, each, more, begin, end;
+  __device__ __forceinline__ int begin_of(int n) const { return n * each + least(n, more); }
+  __device__ __forceinline__ int part_of(int unit) const {
+    const int larger = more * (each + 1);
+    return unit < larger ? unit / (each + 1) : more + (unit - larger) / each;
+  }
+};
+INLINE attend_share attend_line(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims) {
+  const i64 d_past = dims[0];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  attend_share line = {};
+  line.units = (chunk_length((int)(d_past + 1), 3) + 63) / 64;
+  line.units = most(line.units, 1);
+  const int cells = 2 * 3, blocks = least(gridDim.x, 264);
+  if (cells <= blocks) {
+    const int parts = (line.units + 3) / 4;
+    line.parts = least(blocks / most(cells, 1), parts);
+    line.cell = blockIdx.x / line.parts, line.part = blockIdx.x % line.parts;
+  }
+  else {
+    line.parts = blocks, line.part = blockIdx.x;
+  }
+  const int total = cells <= blocks ? line.units : cells * line.units;
+  line.each = total / line.parts, line.more = total % line.parts;
+  line.begin = line.begin_of(line.part), line.end = line.begin_of(line.part + 1);
+  if (line.cell >= cells || line.part >= line.parts) line.end = line.begin;
+  (void)warp, (void)lane;
+  return line;
+}
+INLINE bool attend_ahead(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u8 *pool, const attend_share &line, int unchanged) {
+  const i64 d_past = dims[0];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int at = line.begin;
+  const int cell = line.cell + at / line.units, begun = at % line.units;
+  const int ended = least(begun + line.end - at, line.units);
+  const int x_ch_12 = (cell) % 3;
+  const int rest13 = (cell) / 3;
+  const int x_c_14 = rest13;
+  const int share15 = chunk_length((int)(d_past + 1), 3);
+  const int start16 = least((int)(d_past + 1), x_ch_12 * share15);
+  const int stop17 = least((int)(d_past + 1), start16 + share15);
+  const int start = start16 + (line.first + begun) * 64;
+  const int stop = least(stop17, start16 + (line.first + ended) * 64);
+  const int mine = start + warp * 16, last = stop - 1;
+  const int count = mine < stop ? (stop - mine + 63) / 64 : 0;
+  if (least(stop, start + 192) > unchanged) return false;
+  u8 *const ring = pool + 4096 + warp * 34816;
+  #pragma unroll
+  for (int k = 0; k < 3; k++) {
+    if (k < count) {
+      attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + k * 8704, cell, mine + k * 64, last);
+    }
+    close_lot();
+  }
+  (void)lane;
+  return true;
+}
+INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u8 *pool, const attend_share &line, bool ahead) {
+  const i64 d_past = dims[0];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  u8 *const ring = pool + 4096 + warp * 34816;
+  const int v56 = add_i32((int)d_past, 1);
+  for (int at = line.begin; at < line.end; ) {
+    const int cell = line.cell + at / line.units, begun = at % line.units;
+    const int ended = least(begun + line.end - at, line.units);
+    const int x_ch_18 = (cell) % 3;
+    const int rest19 = (cell) / 3;
+    const int x_c_20 = rest19;
+    const int share21 = chunk_length((int)(d_past + 1), 3);
+    const int start22 = least((int)(d_past + 1), x_ch_18 * share21);
+    const int stop23 = least((int)(d_past + 1), start22 + share21);
+    const int start = start22 + (line.first + begun) * 64;
+    const int stop = least(stop23, start22 + (line.first + ended) * 64);
+    const int mine = start + warp * 16, last = stop - 1;
+    const int count = mine < stop ? (stop - mine + 63) / 64 : 0;
+    if (!ahead) {
+      #pragma unroll
+      for (int k = 0; k < 3; k++) {
+        if (k < count) {
+          attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + k * 8704, cell, mine + k * 64, last);
+        }
+        close_lot();
+      }
+    }
+    ahead = false;
+    for (int m = warp; m < 8; m += 4) {
+      const int head = least(lane / 4 % 4, 3);
+      const int x_h_24 = head;
+      const int x25 = least(m * 16 + lane % 4 * 2 + 0, 127);
+      const int x26 = least(m * 16 + lane % 4 * 2 + 1, 127);
+      const int x27 = least(m * 16 + lane % 4 * 2 + 8, 127);
+      const int x28 = least(m * 16 + lane % 4 * 2 + 9, 127);
+      const float v29 = *(b0_B0 + x_c_20 * 512 + x_h_24 * 128 + x25);
+      const float v30 = *(b0_B0 + x_c_20 * 512 + x_h_24 * 128 + x26);
+      const float v31 = *(b0_B0 + x_c_20 * 512 + x_h_24 * 128 + x27);
+      const float v32 = *(b0_B0 + x_c_20 * 512 + x_h_24 * 128 + x28);
+      const float v33 = *(b1_B3 + x25);
+      const float v34 = *(b1_B3 + x26);
+      const float v35 = *(b1_B3 + x27);
+      const float v36 = *(b1_B3 + x28);
+      const float v37 = (v29 * v33);
+      const float v38 = (v30 * v34);
+      const float v39 = (v31 * v35);
+      const float v40 = (v32 * v36);
+      const float v41 = v37;
+      const float v42 = v38;
+      const float v43 = v39;
+      const float v44 = v40;
+      u32 *const to = (u32 *)(pool + 0) + (m * 32 + lane) * 4;
+      to[0] = parts_of(v41, v42, (0 + lane / 4) / 4);
+      to[1] = parts_of(v43, v44, (0 + lane / 4) / 4);
+      to[2] = parts_of(v41, v42, (8 + lane / 4) / 4);
+      to[3] = parts_of(v43, v44, (8 + lane / 4) / 4);
+    }
+    __syncthreads();
+    const int x_h_45 = lane / 4 % 4;
+    float c_v1 = -INFINITY;
+    float c_v2 = 0.0f;
+    float o0[8][4] = {};
+    const u32 *const of0 = (const u32 *)(pool + 0) + lane * 4;
+    u32 q0[32];
+    #pragma unroll
+for (int k = 0; k < 32; k++)
+      q0[k] = of0[k / 4 * 128 + k % 4];
+    int slot = 0;
+    for (int k = 0; k < count; k++) {
+      const int free = slot ? slot - 1 : 3;
+      if ((k + 3) < count) {
+        attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + free * 8704, cell, mine + (k + 3) * 64, last);
+      }
+      close_lot();
+      await_lots<3>();
+      const u8 *const stage = ring + slot * 8704;
+      slot = slot == 3 ? 0 : slot + 1;
+      const int from = mine + k * 64;
+      const int own0 = from + lane % 4 * 2 + 0;
+      const int x_46 = least(own0, last);
+      const int own1 = from + lane % 4 * 2 + 1;
+      const int x_47 = least(own1, last);
+      const int own2 = from + lane % 4 * 2 + 8;
+      const int x_48 = least(own2, last);
+      const int own3 = from + lane % 4 * 2 + 9;
+      const int x_49 = least(own3, last);
+      float s50[2][4] = {};
+      const u8 * rows51 = stage + 0 + (lane / 16 * 8 + lane % 8) * 272 + lane / 8 % 2 * 16;
+      #pragma unroll
+      for (int m = 0; m < 8; m++) {
+        u32 t[4];
+read_tiles(t, rows51 + m * 32);
+        multiply_tiles(s50[0], q0[m * 4 + 0], q0[m * 4 + 2], q0[m * 4 + 1], q0[m * 4 + 3], t[0], t[1]);
+        multiply_tiles(s50[1], q0[m * 4 + 0], q0[m * 4 + 2], q0[m * 4 + 1], q0[m * 4 + 3], t[2], t[3]);
+      }
+      const float v52 = above_sum_f32<16>(s50[0][0] + s50[0][2]);
+      const float v53 = above_sum_f32<16>(s50[0][1] + s50[0][3]);
+      const float v54 = above_sum_f32<16>(s50[1][0] + s50[1][2]);
+      const float v55 = above_sum_f32<16>(s50[1][1] + s50[1][3]);
+      const int v57 = (int)(x_46 < v56);
+      const int v58 = (int)(x_47 < v56);
+      const int v59 = (int)(x_48 < v56);
+      const int v60 = (int)(x_49 < v56);
+      const float v61 = (v52 * 0x1.0000000000000p-2f);
+      const float v62 = (v53 * 0x1.0000000000000p-2f);
+      const float v63 = (v54 * 0x1.0000000000000p-2f);
+      const float v64 = (v55 * 0x1.0000000000000p-2f);
+      const float v65 = (v57 ? v61 : -INFINITY);
+      const float v66 = (v58 ? v62 : -INFINITY);
+      const float v67 = (v59 ? v63 : -INFINITY);
+      const float v68 = (v60 ? v64 : -INFINITY);
+      const float v69 = across_max_f32<4>(most(most((own0 <= last ? v65 : -INFINITY), (own1 <= last ? v66 : -INFINITY)), most((own2 <= last ? v67 : -INFINITY), (own3 <= last ? v68 : -INFINITY))));
+      const float v70 = max_f32(c_v1, v69);
+      const float v71 = subni_f32(v65, v70);
+      const float v72 = subni_f32(v66, v70);
+      const float v73 = subni_f32(v67, v70);
+      const float v74 = subni_f32(v68, v70);
+      const float v75 = (v71 * 0x1.7154760000000p+0f);
+      const float v76 = (v72 * 0x1.7154760000000p+0f);
+      const float v77 = (v73 * 0x1.7154760000000p+0f);
+      const float v78 = (v74 * 0x1.7154760000000p+0f);
+      const float v79 = exp2_f32(v75);
+      const float v80 = exp2_f32(v76);
+      const float v81 = exp2_f32(v77);
+      const float v82 = exp2_f32(v78);
+      const float v83 = across_sum_f32<4>(sum_f32(sum_f32((own0 <= last ? v79 : 0.0f), (own1 <= last ? v80 : 0.0f)), sum_f32((own2 <= last ? v81 : 0.0f), (own3 <= last ? v82 : 0.0f))));
+      const float v84 = subni_f32(c_v1, v70);
+      const float v85 = (v84 * 0x1.7154760000000p+0f);
+      const float v86 = exp2_f32(v85);
+      const float v87 = (c_v2 * v86);
+      const float v88 = (v87 + v83);
+      const float v89 = (own0 <= last ? v79 : 0.0f);
+      const float v90 = (own1 <= last ? v80 : 0.0f);
+      const float v91 = (own2 <= last ? v81 : 0.0f);
+      const float v92 = (own3 <= last ? v82 : 0.0f);
+      const float f0 = __shfl_sync(FULL_WARP, v86, lane % 4 * 8);
+      const float f1 = __shfl_sync(FULL_WARP, v86, lane % 4 * 8 + 4);
+      #pragma unroll
+      for (int m = 0; m < 8; m++) {
+        o0[m][0] = o0[m][0] * f0;
+        o0[m][1] = o0[m][1] * f1;
+        o0[m][2] = o0[m][2] * f0;
+        o0[m][3] = o0[m][3] * f1;
+      }
+      const u32 w0_0_0 = parts_of(v89, v90, (0 + lane / 4) / 4);
+      const u32 w0_0_1 = parts_of(v91, v92, (0 + lane / 4) / 4);
+      const u32 w0_1_0 = parts_of(v89, v90, (8 + lane / 4) / 4);
+      const u32 w0_1_1 = parts_of(v91, v92, (8 + lane / 4) / 4);
+      const u8 * rows93 = stage + 4352 + (lane / 16 * 8 + lane % 8) * 272 + lane / 8 % 2 * 16;
+      #pragma unroll
+      for (int m = 0; m < 8; m++) {
+        u32 t[4];
+read_turned(t, rows93 + m * 32);
+        multiply_tiles(o0[m], t[0], t[1], t[2], t[3], w0_0_0, w0_0_1);
+        multiply_tiles(o0[m], t[0], t[1], t[2], t[3], w0_1_0, w0_1_1);
+      }
+      c_v1 = v70;
+      c_v2 = v88;
+      __syncwarp();
+    }
+    await_lots<0>();
+    __syncthreads();
+    float *const state = (float *)(pool + 4096) + warp * 520;
+    if (lane % 4 == 0 && lane < 16) {
+      state[0 + lane / 4 % 4] = c_v1;
+      state[4 + lane / 4 % 4] = c_v2;
+    }
+    #pragma unroll
+    for (int m = 0; m < 8; m++) {
+      #pragma unroll
+      for (int k = 0; k < 4; k += 2) {
+        o0[m][k + 0] = sum_across<2>(o0[m][k + 0]);
+        o0[m][k + 1] = sum_across<2>(o0[m][k + 1]);
+      }
+    }
+    float *const to0 = state + 8 + lane % 4 * 256 + lane / 4;
+    if (lane % 4 * 2 + 0 < 4) {
+      #pragma unroll
+      for (int m = 0; m < 8; m++) {
+        to0[0 + m * 16] = o0[m][0];
+        to0[8 + m * 16] = o0[m][2];
+      }
+    }
+    if (lane % 4 * 2 + 1 < 4) {
+      #pragma unroll
+      for (int m = 0; m < 8; m++) {
+        to0[128 + m * 16] = o0[m][1];
+        to0[136 + m * 16] = o0[m][3];
+      }
+    }
+    __syncthreads();
+    if (ended - begun == line.units) {
+      for (int item = threadIdx.x; item < 128; item += 128) {
+        const int head94 = item / 32;
+        const int x_e_95 = item % 32 * 4;
+        const int x_h_96 = head94;
+        float all_v1 = -INFINITY;
+        float all_v2 = 0.0f;
+        float total0[4] = {};
+        const int base = 0;
+        float single0[4];
+        float single1[4];
+        float4 sums0[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+          {
+            const float *const state = (const float *)(pool + 4096) + (base + k) * 520;
+            single0[k] = shared_value(state + 0 + head94);
+            single1[k] = shared_value(state + 4 + head94);
+            sums0[k] = shared_value((const float4 *)(state + 8 + head94 * 128 + x_e_95));
+          }
+        }
+        float next_v1 = all_v1;
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+          {
+            next_v1 = most(next_v1, single0[k]);
+          }
+        }
+        all_v1 = next_v1;
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+          {
+            const float v97 = subni_f32(single0[k], next_v1);
+            const float v98 = (v97 * 0x1.7154760000000p+0f);
+            const float v99 = exp2_f32(v98);
+            const float v100 = (single1[k] * v99);
+            all_v2 = sum_f32(all_v2, v100);
+            total0[0] = fma_f32(v99, sums0[k].x, total0[0]);
+            total0[1] = fma_f32(v99, sums0[k].y, total0[1]);
+            total0[2] = fma_f32(v99, sums0[k].z, total0[2]);
+            total0[3] = fma_f32(v99, sums0[k].w, total0[3]);
+          }
+        }
+        if (x_e_95 == 0) {
+          *(b4_T1 + x_c_20 * 12 + x_h_96 * 3 + x_ch_18) = all_v1;
+          *(b5_T2 + x_c_20 * 12 + x_h_96 * 3 + x_ch_18) = all_v2;
+        }
+        *(b6_T3 + x_c_20 * 1536 + x_h_96 * 384 + x_e_95 * 3 + x_ch_18) = total0[0];
+        *(b6_T3 + x_c_20 * 1536 + x_h_96 * 384 + x_e_95 * 3 + x_ch_18 + 3) = total0[1];
+        *(b6_T3 + x_c_20 * 1536 + x_h_96 * 384 + x_e_95 * 3 + x_ch_18 + 6) = total0[2];
+        *(b6_T3 + x_c_20 * 1536 + x_h_96 * 384 + x_e_95 * 3 + x_ch_18 + 9) = total0[3];
+      }
+    }
+    else {
+      const int low = (cell - line.cell) * line.units;
+      const int first = line.part_of(low), parts = line.part_of(low + line.units - 1) - first + 1;
+      const int number = blockIdx.x - line.part + first;
+      const int behind = line.begin_of(first) < low ? 1 : 0;
+      float *const left = attend_left + (2 * blockIdx.x + (line.part == first ? behind : 0)) * 520;
+      for (int item = threadIdx.x; item < 128; item += 128) {
+        const int head101 = item / 32;
+        const int x_e_102 = item % 32 * 4;
+        const int x_h_103 = head101;
+        float all_v1 = -INFINITY;
+        float all_v2 = 0.0f;
+        float total0[4] = {};
+        const int base = 0;
+        float single0[4];
+        float single1[4];
+        float4 sums0[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+          {
+            const float *const state = (const float *)(pool + 4096) + (base + k) * 520;
+            single0[k] = shared_value(state + 0 + head101);
+            single1[k] = shared_value(state + 4 + head101);
+            sums0[k] = shared_value((const float4 *)(state + 8 + head101 * 128 + x_e_102));
+          }
+        }
+        float next_v1 = all_v1;
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+          {
+            next_v1 = most(next_v1, single0[k]);
+          }
+        }
+        all_v1 = next_v1;
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+          {
+            const float v104 = subni_f32(single0[k], next_v1);
+            const float v105 = (v104 * 0x1.7154760000000p+0f);
+            const float v106 = exp2_f32(v105);
+            const float v107 = (single1[k] * v106);
+            all_v2 = sum_f32(all_v2, v107);
+            total0[0] = fma_f32(v106, sums0[k].x, total0[0]);
+            total0[1] = fma_f32(v106, sums0[k].y, total0[1]);
+            total0[2] = fma_f32(v106, sums0[k].z, total0[2]);
+            total0[3] = fma_f32(v106, sums0[k].w, total0[3]);
+          }
+        }
+        if (x_e_102 == 0) {
+          left[0 + head101] = all_v1;
+          left[4 + head101] = all_v2;
+        }
+        *(float4 *)(left + 8 + head101 * 128 + x_e_102) = make_float4(total0[0], total0[1], total0[2], total0[3]);
+      }
+      if (comes_last(attend_arrived + number, parts)) {
+        const float *const all = attend_left + 2 * number * 520;
+        for (int item = threadIdx.x; item < 128; item += 128) {
+          const int head108 = item / 32;
+          const int x_e_109 = item % 32 * 4;
+          const int x_h_110 = head108;
+          float all_v1 = -INFINITY;
+          float all_v2 = 0.0f;
+          float total0[4] = {};
+          for (int base = 0; base < parts; base += 16) {
+            float single0[16];
+            float single1[16];
+            float4 sums0[16];
+            #pragma unroll
+            for (int k = 0; k < 16; k++) {
+              if (base + k < parts) {
+                const float *const state = all + (base + k) * 1040 + (base + k ? 0 : behind * 520);
+                single0[k] = written_by_others(state + 0 + head108);
+                single1[k] = written_by_others(state + 4 + head108);
+                sums0[k] = written_by_others((const float4 *)(state + 8 + head108 * 128 + x_e_109));
+              }
+            }
+            float next_v1 = all_v1;
+            #pragma unroll
+            for (int k = 0; k < 16; k++) {
+              if (base + k < parts) {
+                next_v1 = most(next_v1, single0[k]);
+              }
+            }
+            if (base) {
+              const float v111 = subni_f32(all_v1, next_v1);
+              const float v112 = (v111 * 0x1.7154760000000p+0f);
+              const float v113 = exp2_f32(v112);
+              const float v114 = (all_v2 * v113);
+              all_v2 = v114;
+              total0[0] = v113 * total0[0];
+              total0[1] = v113 * total0[1];
+              total0[2] = v113 * total0[2];
+              total0[3] = v113 * total0[3];
+            }
+            all_v1 = next_v1;
+            #pragma unroll
+            for (int k = 0; k < 16; k++) {
+              if (base + k < parts) {
+                const float v115 = subni_f32(single0[k], next_v1);
+                const float v116 = (v115 * 0x1.7154760000000p+0f);
+                const float v117 = exp2_f32(v116);
+                const float v118 = (single1[k] * v117);
+                all_v2 = sum_f32(all_v2, v118);
+                total0[0] = fma_f32(v117, sums0[k].x, total0[0]);
+                total0[1] = fma_f32(v117, sums0[k].y, total0[1]);
+                total0[2] = fma_f32(v117, sums0[k].z, total0[2]);
+                total0[3] = fma_f32(v117, sums0[k].w, total0[3]);
+              }
+            }
+          }
+          if (x_e_109 == 0) {
+            *(b4_T1 + x_c_20 * 12 + x_h_110 * 3 + x_ch_18) = all_v1;
+            *(b5_T2 + x_c_20 * 12 + x_h_110 * 3 + x_ch_18) = all_v2;
+          }
+          *(b6_T3 + x_c_20 * 1536 + x_h_110 * 384 + x_e_109 * 3 + x_ch_18) = total0[0];
+          *(b6_T3 + x_c_20 * 1536 + x_h_110 * 384 + x_e_109 * 3 + x_ch_18 + 3) = total0[1];
+          *(b6_T3 + x_c_20 * 1536 + x_h_110 * 384 + x_e_109 * 3 + x_ch_18 + 6) = total0[2];
+          *(b6_T3 + x_c_20 * 1536 + x_h_110 * 384 + x_e_109 * 3 + x_ch_18 + 9) = total0[3];
+        }
+      }
+    }
+    at += ended - begun;
+    if (at < line.end) __syncthreads();
+  }
+}
+extern "C" __global__ void __launch_bounds__(128, 1) attend(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u32 constant, int since) {
+  extern __shared__ __align__(16) u8 pool[];
   let_next_start();
+  const attend_share line = attend_line(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims);
+  const int unchanged = (constant & 12) == 12 ? INT32_MAX : since < 0 ? 0 : (int)dims[since];
+  const bool ahead = line.begin < line.end && attend_ahead(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, pool, line, unchanged);
   wait_for_previous();
-  attend_cells(settled(b0_B0), settled(b1_B3), settled(b2_B1), settled(b3_B2), settled(b4_T1), settled(b5_T2), settled(b6_T3), dims);
+  attend_walk(settled(b0_B0), settled(b1_B3), settled(b2_B1), settled(b3_B2), settled(b4_T1), settled(b5_T2), settled(b6_T3), dims, pool, line, ahead);
 }
