@@ -167,6 +167,8 @@ class _Recogniser:
         """A product of two factors that lie in memory."""
         over = long(self.kernel, fold.over)
         terms = fold.terms if isinstance(fold, Fold) else (fold.a, fold.b)
+        if len(terms) != 2:
+            raise RefusalError("it reduces what is no product")
         for a, b in (terms, terms[::-1]):
             if row not in self._axes(a) or column not in self._axes(b):
                 continue
