@@ -95,8 +95,14 @@ BARRIERS = 6e-6
 """Seconds of a turn of a loop whose values all threads of a block share."""
 
 
-UNPACKED = 30e12
-"""Elementwise operations a second that unpack what passes through a ring."""
+PACKED = 1.6e-6, 4.26e12
+"""Seconds to start and bytes a second of a ring of packed rows that memory bounds."""
+
+UNPACKED = 32e12
+"""Elementwise operations a second that unpack such rows."""
+
+VECTORS = 3e12
+"""Bytes a second that all blocks of a packed ring load together of the vectors that each of them holds."""
 
 FREE = ("ring", "packed", "lines", "direct", "walk", "mma")
 """Templates that choose all tiles by themselves."""
@@ -120,6 +126,8 @@ class Costs:
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The estimate of one run of a kernel at these dims."""
         body = self._body(kernel)
+        if schedule.template == "packed":
+            schedule = Schedule("packed")
         free = body.plain or schedule.template in FREE
         tiles = () if free else tuple(sorted(kernel.tiles.items()))
         key = (schedule, tuple(sorted(dims.items())), kernel.grid, kernel.resident, tiles)
@@ -134,8 +142,10 @@ class Costs:
         """The estimate of one launch of kernels that do not depend on each other."""
         each = [self.cost(k, schedule, dims) for k in kernels]
         traffic = sum(c.traffic for c in each)
-        if schedule.template in ("ring", "packed"):
+        if schedule.template == "ring":
             seconds = _streamed(traffic) + max(c.seconds - _streamed(c.traffic) for c in each)
+        elif schedule.template == "packed":
+            seconds = PACKED[0] + sum(c.seconds - PACKED[0] for c in each)
         else:
             alone = sum(c.seconds - MACHINE.launch for c in each)
             seconds = MACHINE.launch + alone * (1 + BESIDE)
@@ -163,9 +173,10 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             seconds = _streamed(found.traffic) + _vector(work) / ELEMENTS
             return replace(found, seconds=seconds, floor=found.traffic / MACHINE.bandwidth)
         case "packed":
-            seconds = _streamed(found.traffic) + _vector(work) / ELEMENTS
-            unpacking = RING[0][0] + work.cells * work.elements / UNPACKED
-            return replace(found, seconds=max(seconds, unpacking), floor=found.traffic / MACHINE.bandwidth)
+            seconds = max(found.traffic / PACKED[1], work.cells * work.elements / UNPACKED)
+            vectors = _vector(work) / ELEMENTS + MACHINE.units * _vector_bytes(work) / VECTORS
+            floor = found.traffic / MACHINE.bandwidth
+            return replace(found, seconds=PACKED[0] + seconds + vectors, floor=floor)
         case "lines":
             lines = math.prod(work.sizes[a] for a in kernel.grid)
             busy = min(1.0, AT_ONCE * lines / MACHINE.units)
@@ -250,6 +261,15 @@ def _vector(work: Work) -> float:
     for statement in walk(work.kernel.body):
         if isinstance(statement, Map) and statement.axes and not set(statement.axes) & grid:
             found += math.prod(work.sizes[a] for a in statement.axes) * PRICES.get(statement.op, 1)
+    return found
+
+
+def _vector_bytes(work: Work) -> float:
+    """Bytes of what every block of a ring loads for itself."""
+    grid, found = set(work.kernel.grid), 0.0
+    for statement in walk(work.kernel.body):
+        if isinstance(statement, Load) and not set(statement.axes) & grid:
+            found += math.prod(work.sizes[a] for a in statement.axes) * statement.access.dtype.size
     return found
 
 
