@@ -3,6 +3,30 @@
  * Two numbers of a pair lie in one word, the first below.
  */
 
+INLINE int most(int a, int b) { return a > b ? a : b; }
+
+/* A block's share of units: from `begin` to `end` of the line of a cell, or of all cells, which `parts` blocks
+ * share; this one has part number `part`.  Parts have `each` units, the first ones, `more`, one more.  A cell
+ * has `units`, the first of them being unit `first` of all positions; `cell` is the first cell of the line. */
+struct Share {
+  int first, units, parts, part, cell, each, more, begin, end;
+  __device__ __forceinline__ int begin_of(int n) const { return n * each + least(n, more); }
+  __device__ __forceinline__ int part_of(int unit) const {
+    const int larger = more * (each + 1);
+    return unit < larger ? unit / (each + 1) : more + (unit - larger) / each;
+  }
+  /* Deal out the units of `cells` to blocks, at least `few` to each that shares a cell. */
+  __device__ __forceinline__ void deal(int cells, int blocks, int few) {
+    const bool alone = cells <= blocks;
+    parts = alone ? least(blocks / most(cells, 1), (units + few - 1) / few) : blocks;
+    cell = alone ? blockIdx.x / parts : 0, part = alone ? blockIdx.x % parts : blockIdx.x;
+    const int total = alone ? units : cells * units;
+    each = total / parts, more = total % parts;
+    begin = begin_of(part), end = begin_of(part + 1);
+    if (cell >= cells || part >= parts) end = begin;
+  }
+};
+
 /* Copy 16 bytes, or with `bytes` 0 put zeros there. */
 INLINE void copy_piece(void *to, const void *from, u32 bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_place(to)), "l"(from), "r"(bytes)
@@ -72,4 +96,3 @@ INLINE float2 shared_value(const float2 *p) { return *p; }
 INLINE float4 shared_value(const float4 *p) { return *p; }
 /* The sum of this thread's number and that of the thread STEP away. */
 template <int STEP> INLINE float sum_across(float x) { return x + __shfl_xor_sync(FULL_WARP, x, STEP); }
-INLINE int most(int a, int b) { return a > b ? a : b; }

@@ -8,10 +8,9 @@ rescaling of the loop itself; the last block that comes to a cell does so and co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from lumi import dim
-from lumi.backends.clike.loops import loop_range, whole
+from lumi.backends.clike.loops import whole
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import frame
 from lumi.backends.cuda.cache import LANES, Rows
@@ -19,12 +18,11 @@ from lumi.backends.cuda.expression import Expressions
 from lumi.backends.cuda.scope import Blocking, Value, Writer, neighbours, single
 from lumi.backends.cuda.walk_join import Join
 from lumi.backends.cuda.walk_lanes import Lanes
+from lumi.backends.cuda.walk_line import Line
 from lumi.backends.cuda.walk_plan import BLOCKS, Plan
 from lumi.backends.cuda.walk_tiles import Tiles
 from lumi.backends.cuda.walk_turn import Turns, open_at
-from lumi.dim import Extent
-from lumi.field.term import Bin, Const, In, Pos, Term
-from lumi.llir import skip, spell
+from lumi.llir import spell
 from lumi.llir.kernel import buffers, dims
 from lumi.llir.program import Fold
 
@@ -40,7 +38,7 @@ class Walker:
         self.expressions = Expressions(self.w, _no_fold)
         turns: type[Turns] = Tiles if plan.tensor else Lanes
         self.turns = turns(plan, self.w, self.expressions)
-        self.join = Join(plan, self.w, self.expressions)
+        self.join, self.line = Join(plan, self.w, self.expressions), Line(plan, self.w)
 
     def write(self) -> str:
         """The CUDA of the kernel and of what its parts do."""
@@ -140,85 +138,11 @@ class Walker:
             w.line(f"{self.name}_copy({self._given()}, {to}, cell, mine + {turn} * {plan.unit}, last);")
         w.line("close_lot();")
 
-    # -- the line of all positions
-
     def _line(self) -> str:
-        """The type of what a block knows of its share of the line, and the function that finds it out."""
-        w, plan, found = self.w, self.plan, self.found
+        """The function that finds the share of a block."""
         self._begin()
-        cells = " * ".join(w.extent(self.kernel.axes[a]) for a in found.cells) or "1"
-        w.line(f"{self.name}_share line = {{}};")
-        w.line(f"line.units = ({self._length()} + {plan.unit - 1}) / {plan.unit};")
-        guards = [g for g in found.loop.guards if not self._is_sure(g)]
-        if found.loop.chunk is None and guards:
-            self._living(guards)
-        w.line("line.units = most(line.units, 1);")
-        w.line(f"const int cells = {cells}, blocks = least(gridDim.x, {BLOCKS});")
-        with w.block("if (cells <= blocks) "):
-            w.line(f"const int parts = (line.units + {plan.least - 1}) / {plan.least};")
-            w.line("line.parts = least(blocks / most(cells, 1), parts);")
-            w.line("line.cell = blockIdx.x / line.parts, line.part = blockIdx.x % line.parts;")
-        with w.block("else "):
-            w.line("line.parts = blocks, line.part = blockIdx.x;")
-        w.line("const int total = cells <= blocks ? line.units : cells * line.units;")
-        w.line("line.each = total / line.parts, line.more = total % line.parts;")
-        w.line("line.begin = line.begin_of(line.part), line.end = line.begin_of(line.part + 1);")
-        w.line("if (line.cell >= cells || line.part >= line.parts) line.end = line.begin;")
-        w.line("(void)warp, (void)lane;")
-        w.line("return line;")
-        return _SHARE.replace("NAME", self.name) + self._end(f"{self.name}_share", "line")
-
-    def _length(self) -> str:
-        """CUDA for the number of positions of a cell."""
-        loop, w = self.found.loop, self.w
-        extent = w.extent(self.kernel.axes[self.found.axis])
-        if loop.chunk is None:
-            return extent
-        return f"chunk_length({extent}, {spell.extent(self.kernel.axes[loop.chunk])})"
-
-    def _is_sure(self, guard: Term) -> bool:
-        """Whether a guard says no more than that positions lie before the end of their axis."""
-        match guard:
-            case Bin("lt", Pos(axis), bound):
-                return extent_of(bound) == self.kernel.axes[axis]
-            case _:
-                return False
-
-    def _living(self, guards: Sequence[Term]) -> None:
-        """Leave out the units before the first, and behind the last, in which all guards may hold."""
-        w, plan, found = self.w, self.plan, self.found
-        extent = w.extent(self.kernel.axes[found.axis])
-        w.line("int low = 0, high = -1;")
-        with w.block(f"for (int base = 0; base < line.units; base += {LANES}) "):
-            w.line(f"const int from = (base + lane) * {plan.unit};")
-
-            def ends(axis: str) -> tuple[str, str]:
-                if axis == found.axis:
-                    return "(double)from", f"(double)(least(from + {plan.unit}, {extent}) - 1)"
-                return "0.0", f"(double)({w.extent(self.kernel.axes[axis])} - 1)"
-
-            test = self._dead(guards, ends)
-            w.line(f"const u32 live = __ballot_sync(FULL_WARP, base + lane < line.units && !({test}));")
-            w.line("if (live && high < 0) low = base + __ffs(live) - 1;")
-            w.line(f"if (live) high = base + {LANES - 1} - __clz(live);")
-        w.line("line.first = low, line.units = high - low + 1;")
-
-    def _dead(self, guards: Sequence[Term], ends: Callable[[str], skip.Ends]) -> str:
-        test = skip.holds_nowhere(guards, ends, lambda text, stem: self.w.declare("double", text, stem))
-        return test or "false"
-
-    def _segment(self) -> None:
-        """Open the cell of the segment at `at`, find its positions, and those of this warp's turns."""
-        w, plan, found = self.w, self.plan, self.found
-        w.line("const int cell = line.cell + at / line.units, begun = at % line.units;")
-        w.line("const int ended = least(begun + line.end - at, line.units);")
-        open_at(w, found.cells, "cell")
-        span = loop_range(w, found.loop, found.axis)
-        start = f"{span.start} + (line.first + begun) * {plan.unit}"
-        w.line(f"const int start = {start};")
-        w.line(f"const int stop = least({span.stop}, {span.start} + (line.first + ended) * {plan.unit});")
-        w.line(f"const int mine = start + warp * {plan.turn}, last = stop - 1;")
-        w.line(f"const int count = mine < stop ? (stop - mine + {plan.unit - 1}) / {plan.unit} : 0;")
+        self.line.share()
+        return self._end("Share", "line")
 
     # -- the function before the wait
 
@@ -227,14 +151,14 @@ class Walker:
         w, plan = self.w, self.plan
         self._begin()
         w.line("const int at = line.begin;")
-        self._segment()
+        self.line.segment()
         reach = f"start + {(plan.stages - 1) * plan.unit}"
         w.line(f"if (least(stop, {reach}) > unchanged) return false;")
         w.line(f"u8 *const ring = pool + {plan.ring} + warp * {plan.stages * plan.stage};")
         self._first_copies()
         w.line("(void)lane;")
         w.line("return true;")
-        return self._end("bool", "ahead", ["u8 *pool", f"const {self.name}_share &line", "int unchanged"])
+        return self._end("bool", "ahead", ["u8 *pool", "const Share &line", "int unchanged"])
 
     def _first_copies(self) -> None:
         with self.w.block(f"#pragma unroll\nfor (int k = 0; k < {self.plan.stages - 1}; k++) "):
@@ -247,7 +171,7 @@ class Walker:
         self._begin()
         w.line(f"u8 *const ring = pool + {plan.ring} + warp * {plan.stages * plan.stage};")
         with w.block("for (int at = line.begin; at < line.end; ) "):
-            self._segment()
+            self.line.segment()
             self._zeros()
             with w.block("if (!ahead) "):
                 self._first_copies()
@@ -266,7 +190,7 @@ class Walker:
             self._results()
             w.line("at += ended - begun;")
             w.line("if (at < line.end) __syncthreads();")
-        return self._end("void", "walk", ["u8 *pool", f"const {self.name}_share &line", "bool ahead"])
+        return self._end("void", "walk", ["u8 *pool", "const Share &line", "bool ahead"])
 
     def _zeros(self) -> None:
         """Zeros in stages behind the rows that do not fill their places."""
@@ -328,41 +252,13 @@ class Walker:
 extern "C" __global__ void __launch_bounds__({plan.threads}, 1) {self.name}({parameters}) {{
   extern __shared__ __align__({frame.ALIGNMENT}) u8 pool[];
   let_next_start();
-  const {self.name}_share line = {self.name}_line({self._given()});
+  const Share line = {self.name}_line({self._given()});
   const int unchanged = (constant & {mask}) == {mask} ? INT32_MAX : since < 0 ? 0 : (int)dims[since];
   const bool ahead = line.begin < line.end && {self.name}_ahead({self._given()}, pool, line, unchanged);
   wait_for_previous();
   {self.name}_walk({frame.settled(self.kernel, w)}, pool, line, ahead);
 }}
 """
-
-
-_SHARE = """\
-/* The units of all positions, or of one cell if there are not too many, dealt out to `parts` blocks: each
- * takes `each`, the first ones `more` take one more.  Positions begin with unit `first` of each cell. */
-struct NAME_share {
-  int first, units, parts, part, cell, each, more, begin, end;
-  __device__ __forceinline__ int begin_of(int n) const { return n * each + least(n, more); }
-  __device__ __forceinline__ int part_of(int unit) const {
-    const int larger = more * (each + 1);
-    return unit < larger ? unit / (each + 1) : more + (unit - larger) / each;
-  }
-};
-"""
-
-
-def extent_of(term: Term) -> Extent | None:
-    """A term as an extent; None for one that is no sum of dims and whole numbers."""
-    match term:
-        case Const(value) if value == int(value):
-            return int(value)
-        case In(name, _, _) if name.startswith("$"):
-            return dim.var(name[1:])
-        case Bin("add", a, b):
-            one, other = extent_of(a), extent_of(b)
-            return None if one is None or other is None else one + other
-        case _:
-            return None
 
 
 def _no_fold(_: Writer, fold: Fold) -> Value:

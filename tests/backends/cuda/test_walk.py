@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lumi.backends.cpu import interpret
-from lumi.backends.cuda import cache
+from lumi.backends.cuda import cache, walk_plan
 from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
 from lumi.backends.cuda.schedule import schedules
@@ -150,9 +150,76 @@ def test_other_loops_are_no_walks(kernel: Kernel) -> None:
         emit(Step(kernel, Schedule("walk")), "kernel")
 
 
+def test_what_moves_by_more_than_fixed_carries_is_no_walk() -> None:
+    """Parts could not be joined: here sums are scaled by what one turn has found alone."""
+    text = Shape(4, 128, "bf16").text()
+    assert cache.find(parse(Source("attention.lumi", text))) is not None
+    alone = text.replace("(subni v1 v26)", "(subni v1 v25)")
+    assert cache.find(parse(Source("attention.lumi", alone))) is None
+
+
+def without_maximum(shape: Shape) -> Kernel:
+    """Weights that are added up as they are."""
+    text = shape.text()
+    for old, new in (
+        ("v30 (mul v2 v29)", ""),
+        ("v36 (mul v3 v29)", ""),
+        ("(add v30 v34)", "(add v2 v34)"),
+        ("(add v36 v39)", "(add v3 v39)"),
+        ("(subni v24 v26)", "(mul v24 0.5)"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    return parse(Source("sums.lumi", text))
+
+
+def test_a_walk_needs_no_maximum() -> None:
+    found = cache.find(without_maximum(Shape(4, 128, "bf16")))
+    assert found is not None
+    assert all(s.is_fixed for s in found.singles)
+    assert [u.factor for u in found.updates] == [None]
+
+
+@pytest.mark.parametrize(
+    ("shape", "tensor", "turn"),
+    [(Shape(4, 128, "bf16"), True, 16), (Shape(4, 128, "f16"), False, 8), (Shape(7, 64, "f32"), False, 4)],
+    ids=str,
+)
+def test_only_bf16_is_multiplied_on_tensor_cores(shape: Shape, tensor: bool, turn: int) -> None:
+    found = cache.find(shape.kernel())
+    assert found is not None
+    made = walk_plan.plan(found, {})
+    assert made is not None
+    assert (made.tensor, made.turn, made.unit) == (tensor, turn, turn * made.warps)
+
+
+def test_rows_lie_in_other_banks_than_their_neighbours() -> None:
+    for shape in SHAPES:
+        found = cache.find(shape.kernel())
+        assert found is not None
+        made = walk_plan.plan(found, {})
+        assert made is not None
+        for rows in found.rows:
+            assert made.pitch(rows) % 32 == 16
+            assert made.pitch(rows) >= rows.length * rows.load.access.dtype.size
+
+
+def test_sure_guards_cost_nothing_and_windows_leave_units_out() -> None:
+    def emitted(shape: Shape) -> str:
+        return emit(Step(shape.kernel(), walks(shape.kernel())[0]), "kernel").text
+
+    assert "__ballot_sync" not in emitted(Shape(4, 64, "bf16"))
+    assert "__ballot_sync" in emitted(Shape(4, 64, "bf16", window=40))
+
+
 def test_walk_becomes_this(golden: Callable[..., None]) -> None:
     kernel = read("attention_chunks")
     golden(emit(Step(kernel, walks(kernel)[0]), "attend").text, ".cu", name="attend")
+
+
+def test_walk_of_floats_becomes_this(golden: Callable[..., None]) -> None:
+    kernel = read("attention_wide")
+    golden(emit(Step(kernel, walks(kernel)[0]), "attend").text, ".cu", name="attend_floats")
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
@@ -176,6 +243,12 @@ def test_walk_equals_the_numpy_executor(name: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_walk_is_right_for_every_shape(shape: Shape) -> None:
     _assert_right(shape.kernel(), LENGTHS)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_sums_that_nothing_moves_are_right(dtype: str) -> None:
+    _assert_right(without_maximum(Shape(4, 64, dtype, 3)), LENGTHS)
 
 
 @pytest.mark.cuda

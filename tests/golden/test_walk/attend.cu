@@ -44,39 +44,18 @@ for (int j = 0; j < 8; j++)
   }
   (void)warp;
 }
-/* The units of all positions, or of one cell if there are not too many, dealt out to `parts` blocks: each
- * takes `each`, the first ones `more` take one more.  Positions begin with unit `first` of each cell. */
-struct attend_share {
-  int first, units, parts, part, cell, each, more, begin, end;
-  __device__ __forceinline__ int begin_of(int n) const { return n * each + least(n, more); }
-  __device__ __forceinline__ int part_of(int unit) const {
-    const int larger = more * (each + 1);
-    return unit < larger ? unit / (each + 1) : more + (unit - larger) / each;
-  }
-};
-INLINE attend_share attend_line(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims) {
+INLINE Share attend_line(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims) {
   const i64 d_past = dims[0];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  attend_share line = {};
+  Share line = {};
   line.units = (chunk_length((int)(d_past + 1), 3) + 63) / 64;
   line.units = most(line.units, 1);
   const int cells = 2 * 3, blocks = least(gridDim.x, 264);
-  if (cells <= blocks) {
-    const int parts = (line.units + 3) / 4;
-    line.parts = least(blocks / most(cells, 1), parts);
-    line.cell = blockIdx.x / line.parts, line.part = blockIdx.x % line.parts;
-  }
-  else {
-    line.parts = blocks, line.part = blockIdx.x;
-  }
-  const int total = cells <= blocks ? line.units : cells * line.units;
-  line.each = total / line.parts, line.more = total % line.parts;
-  line.begin = line.begin_of(line.part), line.end = line.begin_of(line.part + 1);
-  if (line.cell >= cells || line.part >= line.parts) line.end = line.begin;
+  line.deal(cells, blocks, 4);
   (void)warp, (void)lane;
   return line;
 }
-INLINE bool attend_ahead(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u8 *pool, const attend_share &line, int unchanged) {
+INLINE bool attend_ahead(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u8 *pool, const Share &line, int unchanged) {
   const i64 d_past = dims[0];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int at = line.begin;
@@ -104,7 +83,7 @@ INLINE bool attend_ahead(const float *__restrict__ b0_B0, const float *__restric
   (void)lane;
   return true;
 }
-INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u8 *pool, const attend_share &line, bool ahead) {
+INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u8 *pool, const Share &line, bool ahead) {
   const i64 d_past = dims[0];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   u8 *const ring = pool + 4096 + warp * 34816;
@@ -476,7 +455,7 @@ read_turned(t, rows93 + m * 32);
 extern "C" __global__ void __launch_bounds__(128, 1) attend(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u32 constant, int since) {
   extern __shared__ __align__(16) u8 pool[];
   let_next_start();
-  const attend_share line = attend_line(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims);
+  const Share line = attend_line(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims);
   const int unchanged = (constant & 12) == 12 ? INT32_MAX : since < 0 ? 0 : (int)dims[since];
   const bool ahead = line.begin < line.end && attend_ahead(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, pool, line, unchanged);
   wait_for_previous();
