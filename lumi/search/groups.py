@@ -30,8 +30,11 @@ class Group:
 class Groups:
     """Stored classes gathered into kernels."""
 
-    def __init__(self, planner: Planner, draft: Draft, stored: Mapping[int, frozenset[int]]) -> None:
-        self.planner = planner
+    def __init__(
+        self, planner: Planner, draft: Draft, stored: Mapping[int, frozenset[int]], apart: bool
+    ) -> None:
+        """With `apart`, what can share a launch becomes one kernel only where that is faster still."""
+        self.planner, self.apart = planner, apart
         self.groups: list[Group] = []
         made: dict[int, Group] = {}
         for place, (number, sources) in enumerate(stored.items()):
@@ -89,7 +92,9 @@ class Groups:
             joined = self.planner.piece(tuple(sorted(one.outs + other.outs)))
         except InfeasibleError:
             return None
-        return joined if joined.seconds < one.seconds + other.seconds else None
+        both = self.planner.together((one, other)) if self.apart else None
+        limit = one.seconds + other.seconds if both is None else both.seconds
+        return joined if joined.seconds < limit else None
 
     def _orders(self, piece: Piece) -> Iterator[tuple[str, ...]]:
         """The axes of each result of a kernel, as they lie in memory."""

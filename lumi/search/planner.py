@@ -77,12 +77,17 @@ class Planner:
         self.evaluations += 1
         try:
             stored = self._live(draft)
-            groups = Groups(self, draft, stored)
-            groups.merge()
-            groups.gather()
+            found = [self._gathered(draft, stored, apart) for apart in (False, True)]
         except InfeasibleError as error:
             self.refusals[str(error)] += 1
             raise
+        return min(found, key=lambda a: a.seconds)
+
+    def _gathered(self, draft: Draft, stored: Mapping[int, frozenset[int]], apart: bool) -> Assembly:
+        """The plan whose values are gathered in one of two ways: neither is always the better one."""
+        groups = Groups(self, draft, stored, apart)
+        groups.merge()
+        groups.gather()
         launches = groups.ordered()
         return Assembly(draft, launches, sum(x.seconds for x in launches))
 

@@ -25,6 +25,7 @@ class CudaBackend:
         self._measurer = Measurer()
         self._costs = costs.Costs()
         self._products: dict[int, tuple[tuple[Statement, ...], Product]] = {}
+        self._schedules: dict[int, tuple[tuple[Statement, ...], Sequence[Schedule]]] = {}
 
     @property
     def name(self) -> str:
@@ -56,11 +57,18 @@ class CudaBackend:
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Every schedule of a kernel, the one that always works first."""
-        return schedule.schedules(kernel)
+        return self._known(kernel)
 
     def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
         """Every schedule under which one launch can run kernels that do not depend on each other."""
-        return schedule.together(kernels)
+        return schedule.together(kernels, self._known)
+
+    def _known(self, kernel: Kernel) -> Sequence[Schedule]:
+        """The schedules of a kernel; the same for all tiles of one tile program."""
+        known = self._schedules.get(id(kernel.body))
+        if known is None or known[0] is not kernel.body:
+            known = self._schedules[id(kernel.body)] = kernel.body, schedule.schedules(kernel)
+        return known[1]
 
     def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one launch of them."""

@@ -23,7 +23,7 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lumi.backends.cuda import (
     cache,
@@ -38,7 +38,7 @@ from lumi.backends.cuda import (
     rings,
     walk_plan,
 )
-from lumi.backends.cuda.emit import TOGETHER
+from lumi.backends.cuda.emit import STAGED, TOGETHER
 from lumi.backends.cuda.library import find_library
 from lumi.backends.cuda.mma import known
 from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, Step, walk
@@ -114,25 +114,29 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
     )
 
 
-def together(kernels: Sequence[Kernel]) -> tuple[Schedule, ...]:
-    """Every schedule under which one launch can run kernels that do not depend on each other."""
-    first, *others = kernels
-    common = [s for s in schedules(first) if s.template in TOGETHER]
-    for kernel in others:
-        known = schedules(kernel)
-        common = [s for s in common if s in known]
-    found = [m for k in kernels if (m := matrix.find(k)) is not None]
-    count = len(Step(first, DEFAULT, tuple(others)).buffers)
+def together(
+    kernels: Sequence[Kernel], alone: Callable[[Kernel], Sequence[Schedule]] = schedules
+) -> tuple[Schedule, ...]:
+    """Every schedule under which one launch can run kernels that do not depend on each other.
 
-    blocks = [p for k in kernels if (p := packed.find(k)) is not None]
+    `alone` gives those of one kernel.
+    """
+    first, *others = kernels
+    common = [s for s in alone(first) if s.template in TOGETHER]
+    for kernel in others:
+        known = alone(kernel)
+        common = [s for s in common if s in known]
+    if len(Step(first, DEFAULT, tuple(others)).buffers) > rings.MARKS:
+        return tuple(s for s in common if s.template not in STAGED)
+    templates = {s.template for s in common}
+    found = [m for k in kernels if (m := matrix.find(k)) is not None] if "ring" in templates else []
+    blocks = [p for k in kernels if (p := packed.find(k)) is not None] if "packed" in templates else []
 
     def fits(schedule: Schedule) -> bool:
         options = dict(schedule.options)
         if schedule.template == "ring":
-            return count <= rings.MARKS and rings.plans(found, options) is not None
-        if schedule.template == "packed":
-            return count <= rings.MARKS and packedring.plans(blocks, options) is not None
-        return True
+            return rings.plans(found, options) is not None
+        return schedule.template != "packed" or packedring.plans(blocks, options) is not None
 
     return tuple(filter(fits, common))
 
