@@ -28,7 +28,8 @@ from lumi.backends.cuda import (
     lines,
     matrix,
     packed,
-    packedring,
+    packed_plan,
+    packed_ring,
     ring,
     rings,
     tiling,
@@ -164,20 +165,20 @@ def _rings(step: Step, options: dict[str, int], name: str) -> Code:
 
 def _packed_rings(step: Step, options: dict[str, int], name: str) -> Code:
     found = [packed.find(k) for k in step.kernels]
-    plans = packedring.plans([m for m in found if m is not None], options)
+    plans = packed_plan.plans([m for m in found if m is not None], options)
     if plans is None or None in found:
         raise ValueError("a kernel whose packed matrices do not fit a ring is scheduled as one")
-    text, made = rings.Rings(step, plans, packedring.PackedRing, name).write(), plans[0]
+    text, made = rings.Rings(step, plans, packed_ring.PackedRing, name).write(), plans[0]
     shared = max(p.shared for p in plans)
     return Code(text, made.users + WARP, shared, ((made.cells, 1),), 1, streams=True)
 
 
 def _packed(kernel: Kernel, options: dict[str, int], name: str) -> Code:
     found = packed.find(kernel)
-    made = packedring.plan(found, options) if found is not None else None
+    made = packed_plan.plan(found, options) if found is not None else None
     if made is None:
         raise ValueError("a kernel whose packed matrices do not fit a ring is scheduled as one")
-    text, threads = packedring.PackedRing(made, name).write(), made.users + WARP
+    text, threads = packed_ring.PackedRing(made, name).write(), made.users + WARP
     return Code(text, threads, made.shared, ((made.cells, 1),), 1, streams=True)
 
 

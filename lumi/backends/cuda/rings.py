@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from lumi.backends.cuda import frame, ring
 from lumi.backends.cuda.matrix import Matrices
-from lumi.backends.cuda.packedring import Plan as PackedPlan
+from lumi.backends.cuda.packed_plan import Plan as PackedPlan
 from lumi.backends.cuda.ring import Plan
 from lumi.backends.cuda.rows import RowWriter
 from lumi.backends.cuda.staged import HEAD, ROOM

@@ -33,7 +33,7 @@ from lumi.backends.cuda import (
     lines,
     matrix,
     packed,
-    packedring,
+    packed_plan,
     ring,
     rings,
     walk_plan,
@@ -136,7 +136,7 @@ def together(
         options = dict(schedule.options)
         if schedule.template == "ring":
             return rings.plans(found, options) is not None
-        return schedule.template != "packed" or packedring.plans(blocks, options) is not None
+        return schedule.template != "packed" or packed_plan.plans(blocks, options) is not None
 
     return tuple(filter(fits, common))
 
@@ -156,7 +156,7 @@ def _staged(kernel: Kernel) -> tuple[Schedule, ...]:
         return tuple(s for s in _RINGS if ring.plan(matrices, dict(s.options)) is not None)
     blocks = packed.find(kernel)
     if blocks is not None:
-        return tuple(s for s in _PACKED if packedring.plan(blocks, dict(s.options)) is not None)
+        return tuple(s for s in _PACKED if packed_plan.plan(blocks, dict(s.options)) is not None)
     found = line.find(kernel)
     if found is None:
         return ()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lumi.backends.cuda import packed, packedring
+from lumi.backends.cuda import packed, packed_plan
 from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
@@ -138,7 +138,7 @@ def test_teams_take_turns_at_stages() -> None:
         found = packed.find(kernel)
         assert found is not None
         for schedule in rings(kernel):
-            made = packedring.plan(found, dict(schedule.options))
+            made = packed_plan.plan(found, dict(schedule.options))
             assert made is not None
             assert made.stages % made.teams == 0
             assert 2 <= made.flight <= made.stages

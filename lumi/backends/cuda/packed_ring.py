@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 from lumi.backends.clike.scope import Copy
 from lumi.backends.cuda import ctype, operators
-from lumi.backends.cuda.packed import PIECE, Packed, PackedMatrix, Part, Plane
-from lumi.backends.cuda.rows import CELLS, HELD, LEAST, RowWriter
+from lumi.backends.cuda.packed import PIECE, PackedMatrix, Part
+from lumi.backends.cuda.packed_plan import Plan
+from lumi.backends.cuda.rows import RowWriter
 from lumi.backends.cuda.scope import Opened, neighbours, single
-from lumi.backends.cuda.staged import FOLDS, HEAD, ROOM, WARP
+from lumi.backends.cuda.staged import WARP
 from lumi.backends.cuda.staging import Staging
 from lumi.backends.cuda.unpack import PLACES, TINY, WORD, Unpacking
 from lumi.dtype import F32
@@ -24,142 +24,8 @@ from lumi.llir import arithmetic, spell
 from lumi.llir.kernel import Operand
 from lumi.llir.program import Fold
 
-ALIGNMENT = 128
-"""Bytes at whose multiples planes begin in a stage."""
-
 RAISED = 120
 """Vectors are multiplied by two to this, so that their products with tiny floats are none."""
-
-SUMS = 8
-"""Sums that a warp takes at once."""
-
-STAGES = 16
-"""Stages at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The numbers of a ring: `teams` of `warps` each, a thread of which takes `width` neighbours at once.
-
-    A stage holds `rows` rows and belongs to one team, so that `stages` are a multiple of teams.  `slot` and
-    `total` are as in `ring`.
-    """
-
-    found: Packed
-    warps: int
-    teams: int
-    width: int
-    rows: int
-    stages: int
-    flight: int
-    slot: int = 0
-    total: int = 0
-
-    @property
-    def users(self) -> int:
-        """Threads that use the ring."""
-        return self.teams * self.warps * WARP
-
-    @property
-    def chunk(self) -> int:
-        """Elements that a thread takes at once: neighbours, and what shares their bytes."""
-        return self.width * self.found.size(self.found.copies)
-
-    @property
-    def turns(self) -> int:
-        """How often a team takes chunks until a row is done."""
-        return -(-self.found.length // (self.warps * WARP * self.chunk))
-
-    @property
-    def held(self) -> int:
-        """Elements of vectors that a thread holds."""
-        return self.turns * self.chunk * len(self.found.vectors)
-
-    def place(self, matrix: int, plane: Plane | None = None) -> int:
-        """Where in a stage a plane of a matrix begins; where that of the matrix does without one."""
-        place = sum(self._size(p) for m in self.found.matrices[:matrix] for p in m.planes)
-        for other in self.found.matrices[matrix].planes if plane is not None else ():
-            if other == plane:
-                break
-            place += self._size(other)
-        return place
-
-    def _size(self, plane: Plane) -> int:
-        """Bytes that the rows of a plane take in a stage; one that starts anywhere takes a piece more."""
-        size = self.rows * plane.row + (0 if plane.is_even else PIECE)
-        return -(-size // ALIGNMENT) * ALIGNMENT
-
-    @property
-    def stage(self) -> int:
-        """Bytes of a stage."""
-        return max(self.slot, sum(self._size(p) for m in self.found.matrices for p in m.planes))
-
-    @property
-    def cells(self) -> int:
-        """Pieces that the rows are cut into."""
-        return min(CELLS, self.total or self.found.count)
-
-    @property
-    def most(self) -> int:
-        """Rows of a piece at most."""
-        return -(-(self.total or self.found.count) // self.cells)
-
-    @property
-    def results(self) -> int:
-        """Bytes of the results of a piece, one for each warp of a team."""
-        return self.most * len(self.found.matrices) * self.warps * F32.size
-
-    @property
-    def shared(self) -> int:
-        """Bytes of shared memory."""
-        return max(HEAD + self.stages * self.stage + self.results, LEAST)
-
-
-def plan(found: Packed, options: dict[str, int]) -> Plan | None:
-    """A ring of stages of about `stage` KiB, `flight` KiB of which are on their way; None if none fits."""
-    made = plans([found], options)
-    return made[0] if made is not None else None
-
-
-def plans(found: Sequence[Packed], options: dict[str, int]) -> tuple[Plan, ...] | None:
-    """The plans of kernels that share a ring; None where one fits none, or they differ in their teams."""
-    alone = [_team(one, options) for one in found]
-    made = [p for p in alone if p is not None]
-    if not made or len(made) < len(alone) or len({(p.warps, p.teams) for p in made}) > 1:
-        return None
-    total, most = sum(p.found.count for p in made), options.get("stage", 32) << 10
-    tall = [_tall(replace(p, total=total), most) for p in made]
-    slot, teams = max(p.stage for p in tall), tall[0].teams
-    room = ROOM - HEAD - max(p.results for p in tall)
-    stages = min(room // slot, STAGES) // teams * teams
-    if stages < 2:
-        return None
-    flight = min(max(2, (options.get("flight", 64) << 10) // slot), stages)
-    return tuple(replace(p, stages=stages, flight=flight, slot=slot) for p in tall)
-
-
-def _team(found: Packed, options: dict[str, int]) -> Plan | None:
-    """The teams that take rows one by one with the least work; None where vectors are too long for them."""
-    if len(found.sums) > FOLDS or len(found.matrices) > SUMS:
-        return None
-    width, block = found.size([found.inner]), options.get("warps", 15)
-    while width > options.get("width", 16) and width % 2 == 0:
-        width //= 2
-    first = Plan(found, 1, 1, width, 1, 1, 1)
-    every = [replace(first, warps=warps, teams=block // warps) for warps in range(1, block + 1)]
-    fitting = [p for p in every if p.held <= HELD]
-    return min(fitting, key=lambda p: (p.turns * p.warps, p.held)) if fitting and width % WORD == 0 else None
-
-
-def _tall(made: Plan, most: int) -> Plan:
-    """With as many rows in a stage of at most `most` bytes as leave every team some stages."""
-    rows, count = made.most // made.teams, len(made.found.matrices)
-    while 2 * made.rows * count <= SUMS and 2 * made.rows <= rows:
-        higher = replace(made, rows=2 * made.rows)
-        if higher.stage > most:
-            break
-        made = higher
-    return made
 
 
 class PackedRing(RowWriter):
