@@ -1,6 +1,6 @@
 """What a machine does at best: the floors that figures are compared with.
 
-On an NVIDIA GPU: a copy by the driver, then a sum of 2 GB and large matrix products by Lumi and by PyTorch.
+On an NVIDIA GPU: a copy by the driver, then sums of 2 GB and large matrix products by Lumi and by PyTorch.
 On a CPU: reading by all threads, and numpy's matrix product.
 
     python bench/ceilings.py [--json FILE] [--target cuda|cpu]
@@ -27,8 +27,8 @@ _ROUNDS = 7
 SIDE = 8192
 """Rows and columns of the matrices that a GPU multiplies."""
 
-READ = 1 << 29
-"""Numbers that a GPU adds up."""
+READ = 8192, 65536
+"""Rows that a GPU adds up, and numbers of each."""
 
 KINDS = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
 
@@ -78,8 +78,12 @@ def on_gpu() -> dict[str, Any]:
     from lumi.search.settings import Settings
 
     def read() -> Case:
-        text = f'(defmodel read [(x f32 [{READ}])] "The sum of everything." (reduce-sum x))'
-        return Case("read", text, 4 * READ, lambda t: {"x": t.rand(READ)}, lambda x: x.sum(), flops=READ)
+        text = f"""
+(defmodel read [(x f32 [{READ[0]} {READ[1]}])]
+  "The sums of rows."
+  (reduce-sum x :axis 1))
+"""
+        return Case("read", text, 4 * READ[0] * READ[1], lambda t: {"x": t.rand(*READ)}, lambda x: x.sum(1))
 
     def product(dtype: str) -> Case:
         shape = f"[{SIDE} {SIDE}]"

@@ -9,8 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lumi.backends.cuda import tiling
-from lumi.backends.cuda.direct import OWN, REGISTERS
+from lumi.backends.cuda import direct, tiling
 from lumi.backends.cuda.mma import known
 from lumi.backends.cuda.mma import plan as tensor
 from lumi.backends.cuda.mma import price as tensor_price
@@ -64,11 +63,21 @@ BESIDE = 0.01
 LINES = 2.5e-6, 3.7e12
 """Seconds to start and bytes a second where lines are copied ahead and then stay in registers."""
 
-DIRECT = 0.9e-6, 1.0e-6
-"""Seconds to start where lines go straight into registers, and in which a block computes and waits."""
+DIRECT = 0.9e-6, 0.2e-6, 12e-9, 0.5e-9, 0.1e-6
+"""Seconds to start where lines go straight into registers, and in which a block only computes: at least, for
+each element of a thread, for each thread whose results are joined, and for each other block of a cluster."""
 
 SPREAD = 1.2
 """How much slower blocks that share a line write it than blocks with lines of their own."""
+
+UNDER_WAY = 64 << 10
+"""Bytes that the threads of a multiprocessor should have requested at any time."""
+
+SHALLOW = 0.04
+"""Share by which an elementwise kernel is slower with half as much under way."""
+
+BEGIN = 2e-9
+"""Seconds a multiprocessor takes to begin a block."""
 
 TAIL = 0.25
 """Share of the time of what all multiprocessors do at once that the last of it takes longer."""
@@ -194,10 +203,7 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             seconds = WALK[0] + _joined(work) + _before(work) / OPERATIONS + found.traffic / WALK[1]
             return replace(found, seconds=seconds, floor=found.traffic / MACHINE.bandwidth)
         case _ if _is_elementwise(work):
-            waiting = EXPOSED * LATENCY + TAIL * min(
-                _wave(work, found, blocking), found.traffic / MACHINE.bandwidth
-            )
-            return replace(found, seconds=found.seconds + waiting)
+            return replace(found, seconds=found.seconds + _scattered(work, found, blocking))
         case _:
             waiting = EXPOSED * LATENCY * _rounds(work, blocking) + BARRIERS * _turns(work)
             return replace(found, seconds=found.seconds + waiting)
@@ -221,20 +227,26 @@ def _is_elementwise(work: Work) -> bool:
     return together and not any(isinstance(s, Loop | Reduce | Dot) for s in every)
 
 
-def _wave(work: Work, found: Cost, blocking: Blocking) -> float:
-    """Seconds in which memory moves what all blocks that run at once read and write."""
+def _scattered(work: Work, found: Cost, blocking: Blocking) -> float:
+    """Seconds that an elementwise kernel takes beside moving its data.
+
+    The more a thread loads at once, the less it waits, but the longer do the last blocks last.
+    """
     resident = MACHINE.units * max(RESIDENT // blocking.threads, 1)
-    return found.traffic / work.cells * resident / MACHINE.bandwidth
+    wave = found.traffic / MACHINE.bandwidth * min(resident / work.cells, 1.0)
+    read = (found.traffic / work.cells - work.written) * max(RESIDENT // blocking.threads, 1)
+    thin = SHALLOW * max(math.log2(UNDER_WAY / max(read, 1.0)), 0.0) * found.traffic / MACHINE.bandwidth
+    return EXPOSED * LATENCY + thin + TAIL * wave + BEGIN * work.cells / MACHINE.units
 
 
 def _direct(work: Work, found: Cost, options: Mapping[str, int]) -> float:
     """Seconds of lines in registers: blocks take turns at memory as far as some run side by side."""
-    start, idle = DIRECT
     users, blocks = options["users"], options["blocks"]
     lines = math.prod(work.sizes[a] for a in work.kernel.grid)
     held = math.prod(work.sizes.values()) / (lines * blocks * users)
+    start, idle = DIRECT[0], DIRECT[1] + held * DIRECT[2] + users * DIRECT[3] + (blocks - 1) * DIRECT[4]
     cells = lines * blocks / MACHINE.units
-    beside = max(min(RESIDENT // users, int(REGISTERS // (users * (OWN + held))), int(cells)), 1)
+    beside = max(min(direct.beside(users, held), int(cells)), 1)
     moving = found.traffic / (lines * blocks) / (MACHINE.bandwidth / MACHINE.units)
     turns = max(cells / beside, 1.0) * max(beside * moving, moving + idle)
     spread = SPREAD if blocks > 1 and 4 * work.written * work.cells > found.traffic else 1.0

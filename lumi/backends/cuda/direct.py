@@ -22,11 +22,11 @@ MOST = 48
 ENOUGH = 32
 """Elements of a thread from which on several blocks may share a line."""
 
-REGISTERS = 1 << 16
+REGISTERS, THREADS = 1 << 16, 2048
 """Of a multiprocessor."""
 
-OWN = 24
-"""Registers of a thread beside those that hold elements, about."""
+OWN, EACH = 16, 1.25
+"""Registers of a thread: those it has anyway, and for each element it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,20 @@ class Plan:
         return self.turns * self.width * (len(self.found.streams) + len(self.found.held))
 
 
+def beside(users: int, held: float) -> int:
+    """Blocks that a multiprocessor should run side by side, whose threads hold so many elements."""
+    return max(min(THREADS // users, int(REGISTERS // (users * (OWN + EACH * held)))), 1)
+
+
 def plan(found: Lines, options: dict[str, int]) -> Plan | None:
-    """So many threads and blocks a line; None where it is too long, or too short, for them."""
+    """So many threads and blocks a line; None where it is too long, or too short, for them.
+
+    A thread has several loads under way at once, or it is not worth its while.
+    """
     made = Plan(found, options.get("users", 256), options.get("blocks", 1))
-    if found.length % (made.blocks * made.width) or made.part < made.users * made.width:
+    if found.length % (made.blocks * made.width) or made.part <= made.users * made.width:
         return None
-    if made.held > MOST or made.users * (OWN + made.held) > REGISTERS or len(found.folds) > FOLDS:
+    if made.held > MOST or made.users * (OWN + EACH * made.held) > REGISTERS or len(found.folds) > FOLDS:
         return None
     alone = Plan(found, made.users, 1)
     return made if made.blocks == 1 or alone.held > ENOUGH else None
@@ -74,7 +82,7 @@ class DirectWriter(Held):
 
     def __init__(self, plan: Plan, name: str) -> None:
         super().__init__(plan.found, plan, name)
-        self.blocks, self.values = plan.blocks, plan.users // WARP * plan.blocks
+        self.plan, self.blocks, self.values = plan, plan.blocks, plan.users // WARP * plan.blocks
         if plan.blocks > 1:
             self.part, self.first, self.last = plan.part, "first", "last"
             self.chosen += " && first == 0"
@@ -118,9 +126,10 @@ class DirectWriter(Held):
         given = ", ".join([*(w.buffers[b] for b in buffers(kernel)), "dims"])
         parameters = ", ".join([*frame.parameters(kernel, w), "u32 constant"])
         shape = f"__cluster_dims__({self.blocks}, 1, 1) " if self.blocks > 1 else ""
+        bounds = f"__launch_bounds__({self.users}, {beside(self.users, self.plan.held)})"
         started = "  cluster_wait();\n" if self.blocks > 1 else ""
         return f"""\
-extern "C" __global__ void {shape}__launch_bounds__({self.users}) {self.name}({parameters}) {{
+extern "C" __global__ void {shape}{bounds} {self.name}({parameters}) {{
   __shared__ __align__({frame.ALIGNMENT}) float parts[{len(self.found.folds) * self.values}];
   let_next_start();
   {self.name}_fetch({given}, constant);

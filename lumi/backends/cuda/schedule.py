@@ -47,10 +47,10 @@ DEFAULT = Schedule("simt")
 """The schedule that works for every kernel."""
 
 _ELEMENTWISE = (
+    Schedule("stream", (("threads", 512),)),
     Schedule("stream", (("unroll", 1),)),
     Schedule("stream", (("unroll", 4),)),
     Schedule("stream", (("threads", 128), ("unroll", 4))),
-    Schedule("stream", (("threads", 512),)),
 )
 
 _REDUCING = (

@@ -93,7 +93,7 @@ INLINE void shared_use(const float *__restrict__ b0_B0, float *__restrict__ b1_B
     }
   }
 }
-extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(256) shared(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims, u32 constant) {
+extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(256, 4) shared(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims, u32 constant) {
   __shared__ __align__(16) float parts[64];
   let_next_start();
   shared_fetch(b0_B0, b1_B1, dims, constant);

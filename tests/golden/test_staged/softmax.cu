@@ -91,7 +91,7 @@ INLINE void softmax_use(const float *__restrict__ b0_B0, float *__restrict__ b1_
     }
   }
 }
-extern "C" __global__ void __launch_bounds__(256) softmax(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims, u32 constant) {
+extern "C" __global__ void __launch_bounds__(256, 8) softmax(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims, u32 constant) {
   __shared__ __align__(16) float parts[16];
   let_next_start();
   softmax_fetch(b0_B0, b1_B1, dims, constant);

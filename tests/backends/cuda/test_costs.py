@@ -1,0 +1,60 @@
+"""What the model says of kernels that memory bounds: near the floor, never under it."""
+
+from __future__ import annotations
+
+import pytest
+
+from lumi.backends.cuda import direct, line
+from lumi.backends.cuda.costs import MACHINE, Costs
+from lumi.backends.cuda.schedule import schedules
+from lumi.llir.kernel import Kernel, Schedule
+from tests.backends.cuda.kernels import read
+from tests.backends.cuda.test_nests import sized
+
+
+def seconds(kernel: Kernel) -> dict[Schedule, float]:
+    costs = Costs()
+    return {s: costs.cost(kernel, s, {}).seconds for s in schedules(kernel)}
+
+
+@pytest.mark.parametrize("length", [1040, 4096, 8192, 32000, 65536])
+@pytest.mark.parametrize("name", ["softmax", "standardize", "loss"])
+def test_lines_are_never_faster_than_their_floor(name: str, length: int) -> None:
+    kernel, costs = read(name, (1040, length)), Costs()
+    for schedule in schedules(kernel):
+        cost = costs.cost(kernel, schedule, {})
+        assert cost.seconds > cost.floor, schedule
+
+
+@pytest.mark.parametrize("length", [4096, 8192, 16384, 32768])
+def test_many_lines_go_straight_into_registers(length: int) -> None:
+    kernel = read("softmax", (1040, length))
+    kernel = type(kernel)({**kernel.axes, "a": 8192}, kernel.grid, (), kernel.tiles, kernel.body)
+    found = seconds(kernel)
+    best = min(found, key=lambda s: found[s])
+    assert best.template == "direct"
+    traffic = 2 * 4 * 8192 * length
+    assert found[best] < 1.2 * traffic / MACHINE.bandwidth
+
+
+def test_blocks_share_a_line_where_it_is_only_read() -> None:
+    for name, shares in (("loss", True), ("softmax", False)):
+        kernel = read(name, (1040, 32000))
+        kernel = type(kernel)({**kernel.axes, "a": 4096}, kernel.grid, (), kernel.tiles, kernel.body)
+        found = {s: t for s, t in seconds(kernel).items() if s.template == "direct"}
+        best = min(found, key=lambda s: found[s])
+        assert (dict(best.options)["blocks"] > 1) is shares, name
+
+
+def test_thread_that_would_load_once_is_too_many() -> None:
+    found = line.find(read("softmax", (1040, 4096)))
+    assert found is not None
+    assert direct.plan(found, {"users": 512}) is not None
+    assert direct.plan(found, {"users": 1024}) is None
+
+
+def test_elementwise_kernel_is_near_its_floor_when_large() -> None:
+    kernel = sized(1 << 26)
+    best = min(seconds(kernel).values())
+    floor = 3 * 4 * (1 << 26) / MACHINE.bandwidth
+    assert floor < best < 1.1 * floor

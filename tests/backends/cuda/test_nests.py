@@ -1,0 +1,59 @@
+"""Elementwise kernels: what a thread loads before it stores, and that every size is right."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from lumi.backends.cuda.compile import Cubin, compile_cubins
+from lumi.backends.cuda.emit import emit, source
+from lumi.backends.cuda.schedule import schedules
+from lumi.dtype import BF16, F32, I64, DType
+from lumi.llir.kernel import Kernel, Step
+from tests.backends.cpu.kernels import assert_equal_runs, elementwise
+from tests.backends.cuda.kernels import OnGpu
+
+SIZES = (1, 1030, 3000, 4096, 5000, 1 << 16)
+
+
+def sized(count: int, dtype: DType = F32, inputs: int = 2) -> Kernel:
+    kernel = elementwise("add" if inputs == 2 else "abs", dtype, dtype, inputs)
+    (axis,) = kernel.grid
+    return type(kernel)({axis: count}, kernel.grid, (), kernel.tiles, kernel.body)
+
+
+def steps(kernel: Kernel) -> list[Step]:
+    return [Step(kernel, s) for s in schedules(kernel)]
+
+
+def test_nothing_is_stored_before_all_is_loaded() -> None:
+    for step in steps(sized(1 << 20)):
+        text = emit(step, "kernel").text
+        accesses = re.findall(r"wide_(load|pass|store)\(", text)
+        assert accesses == ["load", "load", "store"], step.schedule
+
+
+def test_reads_leave_the_cache_first_only_where_little_is_written() -> None:
+    kernel = sized(1 << 20)
+    assert "wide_pass" not in emit(steps(kernel)[0], "kernel").text
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16, I64])
+def test_kernels_of_any_size_compile_without_spills(dtype: DType) -> None:
+    every = [s for count in SIZES for s in steps(sized(count, dtype))]
+    cubins = compile_cubins([source([emit(s, "kernel").text]) for s in every], "sm_90a")
+    for step, cubin in zip(every, cubins, strict=True):
+        assert isinstance(cubin, Cubin), f"{step.schedule}: {cubin}"
+        assert cubin.spilled == 0
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("dtype", [F32, BF16, I64])
+@pytest.mark.parametrize("inputs", [1, 2])
+@pytest.mark.parametrize("count", SIZES)
+def test_kernels_of_any_size_equal_the_numpy_executor(count: int, inputs: int, dtype: DType) -> None:
+    kernel = sized(count, dtype, inputs)
+    on_gpu = OnGpu(steps(kernel))
+    for number in range(len(on_gpu.steps)):
+        assert_equal_runs(kernel, {"n": count}, on_gpu, number)
