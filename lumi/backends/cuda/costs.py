@@ -182,7 +182,7 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             seconds = _streamed(found.traffic) + _vector(work) / ELEMENTS
             return replace(found, seconds=seconds, floor=found.traffic / MACHINE.bandwidth)
         case "packed":
-            seconds = max(found.traffic / PACKED[1], work.cells * work.elements / UNPACKED)
+            seconds = max(found.traffic / PACKED[1], _of_rows(work) / UNPACKED)
             vectors = _vector(work) / ELEMENTS + MACHINE.units * _vector_bytes(work) / VECTORS
             floor = found.traffic / MACHINE.bandwidth
             return replace(found, seconds=PACKED[0] + seconds + vectors, floor=floor)
@@ -272,6 +272,15 @@ def _vector(work: Work) -> float:
     grid, found = set(work.kernel.grid), 0.0
     for statement in walk(work.kernel.body):
         if isinstance(statement, Map) and statement.axes and not set(statement.axes) & grid:
+            found += math.prod(work.sizes[a] for a in statement.axes) * PRICES.get(statement.op, 1)
+    return found
+
+
+def _of_rows(work: Work) -> float:
+    """Operations on the elements of rows."""
+    grid, found = set(work.kernel.grid), 0.0
+    for statement in walk(work.kernel.body):
+        if isinstance(statement, Map) and set(statement.axes) & grid:
             found += math.prod(work.sizes[a] for a in statement.axes) * PRICES.get(statement.op, 1)
     return found
 
