@@ -1,0 +1,65 @@
+"""`lumi derive`: what the rules bought in each region of a model, and which of them its plan needs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lumi.cli import compiling
+from lumi.cli.output import Outcome, Output, aligned, counted, duration
+from lumi.cli.progress import Display
+
+if TYPE_CHECKING:
+    from lumi.derivation import Best, Derivation
+
+_SAME = 1.005
+"""How much slower a plan may be that is told to be the same."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="a .lumi file")
+    parser.add_argument("--region", default="", metavar="TEXT", help="only regions whose scope contains this")
+    compiling.arguments(parser)
+
+
+def execute(options: argparse.Namespace, output: Output) -> Outcome:
+    """Print, for every distinct region, the ladder of groups of rules, then the rules that are needed."""
+    from lumi.derivation import derivations
+    from lumi.llir.json import describe
+
+    found = []
+    with Display() as display:
+        work = compiling.compiled(options.file, options, output, "kernels", display)
+        for derivation in derivations(work, options.region):
+            found.append(derivation)
+    for derivation in found:
+        output.say("\n".join(told(derivation)))
+    if not found:
+        output.say(f"no region has {options.region} in its scope")
+    regions: Any = [describe(d) for d in found]
+    return Outcome({"file": str(options.file), "target": options.target, "regions": regions})
+
+
+def told(found: Derivation) -> Iterator[str]:
+    """The lines for people."""
+    best, scope = found.best, found.region or "(all)"
+    yield f"{scope}: {duration(best.seconds)} by the model, {counted(best.kernels, 'kernel')}"
+    yield f"  {found.enodes} e-nodes; without a group of rules:"
+    rows = [[rung.group, *_compared(rung.best, best)] for rung in found.ladder]
+    yield from (f"    {line}" for line in aligned(rows, left=(0,)))
+    names = f"{counted(len(found.needs), 'rule')}, which make {found.few} e-nodes"
+    yield f"  as good with {names}; without one of them:"
+    needs = [[str(n.round), n.name, n.group, *_compared(n.best, best)] for n in found.needs]
+    yield from (f"    {line}" for line in aligned([["round", "", "", "", ""], *needs], left=(1, 2)))
+
+
+def _compared(found: Best | None, best: Best) -> list[str]:
+    """A plan beside the best: how much slower it is, and its kernels."""
+    if found is None:
+        return ["no plan", ""]
+    ratio = found.seconds / best.seconds
+    slower = f"{ratio:.2f} ×" if ratio > _SAME else "the same"
+    return [slower, counted(found.kernels, "kernel")]

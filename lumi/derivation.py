@@ -1,0 +1,203 @@
+"""What rules bought: the best plan without one group of them at a time, and those that the best plan needs.
+
+Nothing is traced: a rule counts as needed when, without it and with all others that do, no plan as good is
+found.  So the answer holds for the search as it is, and two rules that can stand in for each other are not
+both in it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from lumi.backends.targets import open_backend
+from lumi.compilation import Compilation, Options, Progress, Stage, Traced
+from lumi.egraph.explore import Limits
+from lumi.egraph.graph import EGraph
+from lumi.egraph.rules import Rule, book
+from lumi.egraph.saturate import saturate
+from lumi.errors import LumiError
+from lumi.field.region import Region
+from lumi.search.search import search
+from lumi.search.settings import Mode, Settings
+
+CLOSE = 1.01
+"""How much slower, by the model, a plan may be that counts as equally good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best plan under some rules: seconds by the model, and its kernels."""
+
+    seconds: float
+    kernels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A group of rules, and the best plan without it; None where there is no plan then."""
+
+    group: str
+    best: Best | None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A rule that the best plan needs, the round of saturation in which it first matched, and what it says.
+
+    `best` is the best plan when it alone of the needed ones is missing.
+    """
+
+    name: str
+    group: str
+    round: int
+    doc: str
+    best: Best | None
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """The story of one region: its best plan, the ladder, and the rules it needs in the order they matched.
+
+    `enodes` is the size of the e-graph under all rules, `few` under the needed ones alone.
+    """
+
+    region: str
+    best: Best
+    enodes: int
+    few: int
+    ladder: tuple[Rung, ...]
+    needs: tuple[Need, ...]
+
+
+def derivations(work: Compilation, only: str = "") -> Iterator[Derivation]:
+    """The derivation of every distinct region whose scope contains `only`, in program order.
+
+    The compilation must have come as far as its kernels.
+    """
+    for key, (variant, region) in work.distinct().items():
+        if only in region.scope:
+            yield _Deriving(work.options, variant, region, work.egraphs[key]).derivation()
+
+
+@dataclass(slots=True)
+class _Deriving:
+    """Finds best plans of one region under fewer and fewer rules."""
+
+    options: Options
+    variant: Traced
+    region: Region
+    egraph: EGraph
+    known: dict[frozenset[str], tuple[Best | None, int]] = field(default_factory=dict)
+
+    def derivation(self) -> Derivation:
+        best = self._best(frozenset())
+        if best is None:
+            raise LumiError("search error", f"region {self.region.scope} has no plan")
+        matched = tuple(sorted(r.name for r in self.egraph.rewrites))
+        groups = tuple(dict.fromkeys(_rule(name).ruleset for name in sorted(matched, key=_place)))
+        ladder = tuple(self._rung(group, n, len(groups)) for n, group in enumerate(groups))
+        needed = self._needed(matched, best)
+        return Derivation(
+            region=self.region.scope,
+            best=best,
+            enodes=self.egraph.size,
+            few=self._size(frozenset(matched) - frozenset(needed)),
+            ladder=ladder,
+            needs=tuple(self._needs(matched, needed)),
+        )
+
+    def _rung(self, group: str, number: int, total: int) -> Rung:
+        self._tell(number, total, f"without {group}")
+        return Rung(group, self._best(frozenset({group})))
+
+    def _needed(self, matched: tuple[str, ...], best: Best) -> tuple[str, ...]:
+        """The rules of which none can be left out: ever smaller parts are left out where the plan stays."""
+        kept, size = list(matched), max(len(matched) // 2, 1)
+        while True:
+            before = len(kept)
+            for start in range(0, len(kept), size):
+                self._tell(len(matched) - len(kept), len(matched), f"{len(kept)} rules may be needed")
+                part = set(kept[start : start + size])
+                found = self._best(frozenset(matched) - (frozenset(kept) - part))
+                if part and found is not None and found.seconds <= best.seconds * CLOSE:
+                    kept = [name for name in kept if name not in part]
+            if size == 1 and len(kept) == before:
+                return tuple(kept)
+            size = max(size // 2, 1)
+
+    def _needs(self, matched: tuple[str, ...], needed: tuple[str, ...]) -> Iterator[Need]:
+        rest, rounds = frozenset(matched) - frozenset(needed), self._rounds(matched, needed)
+        for name in sorted(needed, key=lambda n: (rounds[n], _place(n))):
+            rule = _rule(name)
+            yield Need(name, rule.ruleset, rounds[name], rule.doc, self._best(rest | {name}))
+
+    def _rounds(self, matched: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, int]:
+        """The round in which each needed rule first matches, when the others are left out."""
+        rest, found, number = frozenset(matched) - frozenset(needed), dict[str, int](), 0
+        while len(found) < len(needed):
+            number += 1
+            egraph = self._saturated(rest, Limits(rounds=number))
+            for match in egraph.rules:
+                if match.name in needed:
+                    found.setdefault(match.name, number)
+            if egraph.saturated:
+                found |= {name: number for name in needed if name not in found}
+        return found
+
+    # -- plans
+
+    def _best(self, without: frozenset[str]) -> Best | None:
+        return self._searched(without)[0]
+
+    def _size(self, without: frozenset[str]) -> int:
+        return self._searched(without)[1]
+
+    def _searched(self, without: frozenset[str]) -> tuple[Best | None, int]:
+        """The best plan without rules or rulesets, and the size of the e-graph."""
+        if without not in self.known:
+            try:
+                egraph = self._saturated(without)
+                found = search(self.region, egraph, self._settings(), open_backend(self.options.target))
+                best = Best(found.explanation.modelled, len(found.graph.steps))
+                self.known[without] = best, egraph.size
+            except LumiError:
+                self.known[without] = None, 0
+        return self.known[without]
+
+    def _saturated(self, without: frozenset[str], limits: Limits | None = None) -> EGraph:
+        return saturate(
+            self.region,
+            families=self.options.families,
+            splits=self.variant.splits.get(self.region.key, ()),
+            without=without,
+            ranges=self.variant.box.free,
+            limits=limits,
+        )
+
+    def _settings(self) -> Settings:
+        return replace(
+            self.options.settings,
+            mode=Mode.MODEL,
+            hints=self.variant.box.hints(),
+            ranges=self.variant.box.free,
+            splits=self.variant.splits.get(self.region.key, ()),
+        )
+
+    def _tell(self, done: int, total: int, what: str) -> None:
+        self.options.progress(Progress(Stage.KERNELS, done, total, f"{self.region.scope}: {what}"))
+
+
+@functools.cache
+def _table() -> dict[str, tuple[int, Rule]]:
+    return {rule.name: (number, rule) for number, rule in enumerate(book().rules)}
+
+
+def _rule(name: str) -> Rule:
+    return _table()[name][1]
+
+
+def _place(name: str) -> int:
+    """The place of a rule among all, in the order of their files."""
+    return _table()[name][0]

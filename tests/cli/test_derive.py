@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lumi.cli.derive import told
+from lumi.compiler import Options, Stage, compile_model
+from lumi.derivation import Derivation, derivations
+from lumi.errors import Source
+from lumi.search.settings import Settings
+from tests.cli.conftest import Lumi
+
+AVERAGE = """
+(defmodel average [(x f32 [64 512]) (v f32 [512 32])]
+  "Rows of v, weighed by the softmax of x, written out."
+  (let [e (exp2 (- x (reduce-max x :axis 1 :keepdims true)))]
+    (matmul (/ e (reduce-sum e :axis 1 :keepdims true)) v)))
+"""
+
+
+@pytest.fixture(scope="module")
+def derivation() -> Derivation:
+    options = Options(target="cuda", settings=Settings(evaluations=30))
+    (found,) = derivations(compile_model(Source("average.lumi", AVERAGE), options, Stage.KERNELS))
+    return found
+
+
+def test_what_rules_bought_and_which_are_needed(derivation: Derivation, golden: Callable[..., None]) -> None:
+    golden("\n".join(told(derivation)) + "\n", ".txt")
+
+
+def test_every_needed_rule_is_one(derivation: Derivation) -> None:
+    assert derivation.needs
+    for need in derivation.needs:
+        assert need.best is None or need.best.seconds > derivation.best.seconds * 1.01, need.name
+        assert need.doc
+    assert derivation.few < derivation.enodes
+    assert {n.group for n in derivation.needs} <= {rung.group for rung in derivation.ladder}
+
+
+def test_regions_can_be_chosen(lumi: Lumi, tmp_path: Path) -> None:
+    path = tmp_path / "average.lumi"
+    path.write_text(AVERAGE)
+    said = lumi("derive", path, "--target", "cuda", "--region", "elsewhere", "--search", "none")
+    assert said.out == "no region has elsewhere in its scope\n"
+    report = lumi("derive", path, "--target", "cuda", "--region", "elsewhere", "--search", "none", "--json")
+    assert report.json == {"file": str(path), "target": "cuda", "regions": []}
