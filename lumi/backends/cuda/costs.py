@@ -14,6 +14,7 @@ from lumi.backends.cuda.mma import known
 from lumi.backends.cuda.mma import plan as tensor
 from lumi.backends.cuda.mma import price as tensor_price
 from lumi.backends.cuda.scope import Blocking
+from lumi.dtype import I8, U8
 from lumi.llir import spell
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Reduce, Schedule, Statement, walk
 from lumi.llir.program import is_plain
@@ -109,6 +110,9 @@ PACKED = 1.6e-6, 4.26e12
 
 UNPACKED = 32e12
 """Elementwise operations a second that unpack such rows."""
+
+APART = 3e12
+"""The same where bytes are unpacked one by one, as they are summed."""
 
 VECTORS = 3e12
 """Bytes a second that all blocks of a packed ring load together of the vectors that each of them holds."""
@@ -206,7 +210,8 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             return replace(found, seconds=found.seconds + _scattered(work, found, blocking))
         case _:
             waiting = EXPOSED * LATENCY * _rounds(work, blocking) + BARRIERS * _turns(work)
-            return replace(found, seconds=found.seconds + waiting)
+            unpacking = _of_rows(work) / APART if _sums_bytes(kernel) else 0.0
+            return replace(found, seconds=found.seconds + waiting + unpacking)
 
 
 def _streamed(traffic: float) -> float:
@@ -274,6 +279,13 @@ def _vector(work: Work) -> float:
         if isinstance(statement, Map) and statement.axes and not set(statement.axes) & grid:
             found += math.prod(work.sizes[a] for a in statement.axes) * PRICES.get(statement.op, 1)
     return found
+
+
+def _sums_bytes(kernel: Kernel) -> bool:
+    """Whether a kernel reduces what it makes of bytes."""
+    body = list(walk(kernel.body))
+    read = any(isinstance(s, Load) and s.access.dtype in (I8, U8) and len(s.axes) > 1 for s in body)
+    return read and any(isinstance(s, Dot | Reduce) for s in body)
 
 
 def _of_rows(work: Work) -> float:
