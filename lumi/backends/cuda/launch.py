@@ -17,13 +17,16 @@ from lumi.backends.cuda.cublas import Library, open_library
 from lumi.backends.cuda.emit import STAGED, Code, emit, source
 from lumi.backends.cuda.gpu import Function, Gpu, Graph
 from lumi.backends.cuda.mail import Mail
-from lumi.backends.cuda.schedule import DEFAULT
+from lumi.backends.cuda.schedule import DEFAULT, schedules
 from lumi.backends.cuda.staged import ROOM
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step
 
 GRAPHS = 16
 """Graphs of one variant that are kept for other sizes of its products."""
+
+ROOMY = ("mma", "walk")
+"""Templates that run on every GPU with as much shared memory as their numbers ask for."""
 
 NAME = "kernel"
 """What the function of every source is called."""
@@ -64,7 +67,7 @@ class Entry:
 
 def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
     """Compile kernels side by side and put them on the GPU.  Raises `LumiError` for what NVRTC refuses."""
-    steps = [_fitting(step, gpu) for step in steps]
+    steps = [fitting(step, gpu) for step in steps]
     codes = [emit(step, NAME) for step in steps]
     cubins = compile_cubins([source([code.text]) for code in codes], gpu.arch)
     loaded = []
@@ -76,12 +79,16 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
     return loaded
 
 
-def _fitting(step: Step, gpu: Gpu) -> Step:
-    """The step under a schedule that the GPU can run."""
-    fits = step.schedule.template not in STAGED or (gpu.starts_early and gpu.room >= ROOM)
-    if step.schedule.template in ("mma", "walk"):
-        fits = emit(step, NAME).shared <= gpu.room
-    return step if fits else replace(step, schedule=DEFAULT)
+def fitting(step: Step, gpu: Gpu) -> Step:
+    """The step under a schedule that the GPU can run: its own, or one of its template, or the default."""
+    template = step.schedule.template
+    if template in STAGED:
+        return step if gpu.starts_early and gpu.room >= ROOM else replace(step, schedule=DEFAULT)
+    if template not in ROOMY:
+        return step
+    alike = (replace(step, schedule=s) for s in schedules(step.kernel) if s.template == template)
+    fits = (s for s in (step, *alike) if emit(s, NAME).shared <= gpu.room)
+    return next(fits, replace(step, schedule=DEFAULT))
 
 
 class Launches:

@@ -96,7 +96,7 @@ _DIRECT = tuple(
 
 _WALKS = tuple(
     Schedule("walk", (("least", least), ("stages", stages), ("warps", warps)))
-    for warps, stages, least in ((4, 4, 4), (8, 3, 2), (4, 3, 2), (4, 4, 1))
+    for warps, stages, least in ((4, 4, 4), (8, 3, 2), (4, 3, 2), (4, 2, 4), (4, 4, 1))
 )
 
 

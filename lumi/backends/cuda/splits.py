@@ -17,7 +17,7 @@ FEW = 1 << 16
 """Elements that the results of a region have at most, so that they alone do not keep the GPU busy."""
 
 CHUNKS = 128
-"""Chunks: with eight heads of a cache, two warps for each scheduler."""
+"""Chunks: nearly as many as an H200 has multiprocessors, so that even a single result keeps them busy."""
 
 
 def chunks(region: Region, hints: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from lumi.backends.cpu import interpret
 from lumi.backends.cuda import cache, walk_plan
 from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
+from lumi.backends.cuda.launch import fitting
 from lumi.backends.cuda.schedule import schedules
 from lumi.dtype import BF16, F32
 from lumi.errors import Source
@@ -202,6 +205,15 @@ def test_rows_lie_in_other_banks_than_their_neighbours() -> None:
         for rows in found.rows:
             assert made.pitch(rows) % 32 == 16
             assert made.pitch(rows) >= rows.length * rows.load.access.dtype.size
+
+
+@pytest.mark.parametrize(("room", "template"), [(227, "walk"), (99, "walk"), (48, "simt")])
+def test_a_gpu_with_less_shared_memory_walks_with_fewer_stages(room: int, template: str) -> None:
+    kernel = Shape(4, 128, "bf16").kernel()
+    gpu: Any = SimpleNamespace(room=room << 10, starts_early=False)
+    step = fitting(Step(kernel, walks(kernel)[0]), gpu)
+    assert step.schedule.template == template
+    assert emit(step, "kernel").shared <= room << 10
 
 
 def test_sure_guards_cost_nothing_and_windows_leave_units_out() -> None:
