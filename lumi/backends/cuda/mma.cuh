@@ -6,12 +6,22 @@
 
 /* ---- tiles in shared memory ---- */
 
-/* Pieces from one line to the next.  Eight lines lie apart in banks: where the pieces change places from line to
- * line, or the lines are an odd number of pieces apart. */
-template <int CHUNKS> struct Lines { static const int step = CHUNKS % 8 == 0 ? CHUNKS : CHUNKS | 1; };
+/* Pieces from one line to the next.  Eight lines lie apart in banks: where pieces change places from line to line
+ * within groups of eight, or where lines are an odd number of pieces apart. */
+template <int CHUNKS> struct Lines {
+  static const bool turned = CHUNKS % 8 == 0;
+  static const int step = turned ? CHUNKS : CHUNKS | 1;
+};
 
 template <int CHUNKS> INLINE u32 place(int line, int chunk) {
-  return (u32)(line * Lines<CHUNKS>::step + (CHUNKS % 8 == 0 ? chunk ^ (line & 7) : chunk)) * 16;
+  return (u32)(line * Lines<CHUNKS>::step + (Lines<CHUNKS>::turned ? chunk ^ (line & 7) : chunk)) * 16;
+}
+/* The place so many lines, a multiple of 8, and pieces behind another one; no bit of the pieces may be set in the
+ * number of its own piece. */
+template <int CHUNKS> INLINE u32 behind(u32 place, int lines, int chunks) {
+  const u32 far = (u32)(lines * Lines<CHUNKS>::step) * 16;
+  return Lines<CHUNKS>::turned ? (place ^ (chunks & 7) * 16) + (u32)(chunks >> 3) * 128 + far
+                               : place + (u32)chunks * 16 + far;
 }
 
 INLINE u32 shared_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
@@ -26,6 +36,12 @@ template <int SIZE> INLINE void async_copy(u32 to, const void *from, int bytes) 
 }
 INLINE void async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> INLINE void async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
+
+INLINE void store_piece(u32 to, const u32 (&words)[4]) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+               "r"(words[3])
+               : "memory");
+}
 
 INLINE int within(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
 
@@ -53,9 +69,7 @@ INLINE void copy_tile(u32 to, const u16 *from, i64 step, int lines, int length) 
 #pragma unroll
       for (int k = 0; k < 4; k++)
         words[k] = two(left > 2 * k ? source[2 * k] : 0, left > 2 * k + 1 ? source[2 * k + 1] : 0);
-      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(target), "r"(words[0]), "r"(words[1]),
-                   "r"(words[2]), "r"(words[3])
-                   : "memory");
+      store_piece(target, words);
     }
   }
 }
@@ -74,27 +88,26 @@ template <bool ACROSS> INLINE void load_matrices(u32 (&r)[4], u32 from) {
 }
 
 /* Rows `row` … + 16 TILES of a tile at the summed positions 16 k … + 16.  Lines are rows, or with ACROSS
- * summed positions. */
+ * summed positions.  `row` is a multiple of 16 TILES, a power of two if it is not 0. */
 template <int CHUNKS, bool ACROSS, int TILES> INLINE void load_rows(u32 (&a)[TILES][4], u32 tile, int row, int k) {
   const int lane = threadIdx.x % 32;
+  const u32 first = ACROSS ? place<CHUNKS>((lane >> 4) * 8 + lane % 8, row / 8 + (lane >> 3) % 2)
+                           : place<CHUNKS>(row + lane % 16, lane >> 4);
 #pragma unroll
   for (int m = 0; m < TILES; m++)
-    if (ACROSS)
-      load_matrices<true>(a[m], tile + place<CHUNKS>(k * 16 + (lane >> 4) * 8 + lane % 8,
-                                                     row / 8 + m * 2 + (lane >> 3) % 2));
-    else
-      load_matrices<false>(a[m], tile + place<CHUNKS>(row + m * 16 + lane % 16, k * 2 + (lane >> 4)));
+    load_matrices<ACROSS>(a[m], tile + (ACROSS ? behind<CHUNKS>(first, k * 16, m * 2)
+                                               : behind<CHUNKS>(first, m * 16, k * 2)));
 }
 
-/* Sixteen columns from `column` on at the summed positions 16 k … + 16. */
-template <int CHUNKS, bool ACROSS> INLINE void load_columns(u32 (&b)[4], u32 tile, int column, int k) {
+/* Columns `column` … + 16 PAIRS at the summed positions 16 k … + 16, `column` being as `row` above. */
+template <int CHUNKS, bool ACROSS, int PAIRS> INLINE void load_columns(u32 (&b)[PAIRS][4], u32 tile, int column, int k) {
   const int lane = threadIdx.x % 32;
-  if (ACROSS)
-    load_matrices<true>(
-        b, tile + place<CHUNKS>(k * 16 + (lane >> 3) % 2 * 8 + lane % 8, column / 8 + (lane >> 4)));
-  else
-    load_matrices<false>(
-        b, tile + place<CHUNKS>(column + (lane >> 4) * 8 + lane % 8, k * 2 + (lane >> 3) % 2));
+  const u32 first = ACROSS ? place<CHUNKS>((lane >> 3) % 2 * 8 + lane % 8, column / 8 + (lane >> 4))
+                           : place<CHUNKS>(column + (lane >> 4) * 8 + lane % 8, (lane >> 3) % 2);
+#pragma unroll
+  for (int n = 0; n < PAIRS; n++)
+    load_matrices<ACROSS>(b[n], tile + (ACROSS ? behind<CHUNKS>(first, k * 16, n * 2)
+                                               : behind<CHUNKS>(first, n * 16, k * 2)));
 }
 
 template <bool BF16> INLINE u32 pack(float low, float high) {
@@ -127,37 +140,36 @@ INLINE void take_rows(u32 (&a)[TILES][4], float (&v)[2 * TILES][COLUMNS], int k)
 template <bool BF16>
 INLINE void multiply_16x8(float &c0, float &c1, float &c2, float &c3, const u32 (&a)[4], u32 b0, u32 b1) {
   if (BF16)
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-                 "{%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   else
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-                 "{%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* Adds the products of rows, and of the columns of a tile from `column` on, at the summed positions 16 k … + 16. */
-template <bool BF16, int CHUNKS, bool ACROSS, int TILES, int COLUMNS>
-INLINE void multiply(float (&v)[2 * TILES][COLUMNS], const u32 (&a)[TILES][4], u32 tile, int column, int k) {
+/* Adds the products of rows and columns at the same summed positions. */
+template <bool BF16, int TILES, int PAIRS>
+INLINE void multiply(float (&v)[2 * TILES][4 * PAIRS], const u32 (&a)[TILES][4], const u32 (&b)[PAIRS][4]) {
 #pragma unroll
-  for (int n = 0; n < COLUMNS; n += 4) {
-    u32 b[4];
-    load_columns<CHUNKS, ACROSS>(b, tile, column + n * 4, k);
+  for (int n = 0; n < PAIRS; n++)
 #pragma unroll
-    for (int m = 0; m < TILES; m++) {
-      multiply_16x8<BF16>(v[2 * m][n], v[2 * m][n + 1], v[2 * m + 1][n], v[2 * m + 1][n + 1], a[m], b[0], b[1]);
-      multiply_16x8<BF16>(v[2 * m][n + 2], v[2 * m][n + 3], v[2 * m + 1][n + 2], v[2 * m + 1][n + 3], a[m], b[2],
-                          b[3]);
-    }
-  }
+    for (int m = 0; m < TILES; m++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const int j = n * 4 + h * 2;
+        multiply_16x8<BF16>(v[2 * m][j], v[2 * m][j + 1], v[2 * m + 1][j], v[2 * m + 1][j + 1], a[m], b[n][h * 2],
+                            b[n][h * 2 + 1]);
+      }
 }
 
 /* ---- elements ---- */
 
 /* The larger, NaN if either is: one instruction. */
-INLINE float most(float a, float b) {
+INLINE float larger(float a, float b) {
   float y;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
   return y;
@@ -177,8 +189,8 @@ INLINE float quad_sum(float x) {
   return x + __shfl_xor_sync(FULL_WARP, x, 2);
 }
 INLINE float quad_max(float x) {
-  x = most(x, __shfl_xor_sync(FULL_WARP, x, 1));
-  return most(x, __shfl_xor_sync(FULL_WARP, x, 2));
+  x = larger(x, __shfl_xor_sync(FULL_WARP, x, 1));
+  return larger(x, __shfl_xor_sync(FULL_WARP, x, 2));
 }
 
 /* ---- tiles of a loop ---- */

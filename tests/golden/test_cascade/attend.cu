@@ -4,16 +4,16 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
   const i64 d_seq = dims[1];
   const u32 shared = shared_address(pool);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int high1 = ((int)d_seq + 63) / 64;
+  const int high1 = ((int)d_seq + 127) / 128;
   for (int cell = blockIdx.x; cell < 2 * 2 * high1 * 1; cell += gridDim.x) {
     const int rest2 = cell / (high1 * 1);
     const int tile = cell % (high1 * 1);
     const int x_g_3 = rest2 % 2;
     const int rest4 = rest2 / 2;
     const int x_h_5 = rest4;
-    const int first_row = (high1 - 1 - tile) * 64;
+    const int first_row = (high1 - 1 - tile) * 128;
     const int first_column = 0;
-    const int row = first_row + warp / 1 * 16 + lane / 4;
+    const int row = first_row + warp / 1 * 32 + lane / 4;
     const int pair = lane % 4 * 2;
     const int column = first_column + pair;
     const int turns6 = ((int)d_keys - 0 + 63) / 64;
@@ -21,7 +21,7 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
     const auto may_hold = [&](int tile) {
       const int from = 0 + tile * 64;
       const double low7 = (double)first_row + 1.0;
-      const double high8 = (double)(least(first_row + 64, (int)d_seq) - 1) + 1.0;
+      const double high8 = (double)(least(first_row + 128, (int)d_seq) - 1) + 1.0;
       const double low9 = (double)(least(from + 64, (int)d_keys) - 1) < low7;
       const double high10 = (double)from < high8;
       return !(!(high10 > 0));
@@ -30,93 +30,82 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
     const auto is_whole = [&](int tile) {
       const int from = 0 + tile * 64;
       const double low11 = (double)first_row + 1.0;
-      const double high12 = (double)(least(first_row + 64, (int)d_seq) - 1) + 1.0;
+      const double high12 = (double)(least(first_row + 128, (int)d_seq) - 1) + 1.0;
       const double low13 = (double)(least(from + 64, (int)d_keys) - 1) < low11;
       const double high14 = (double)from < high12;
       return from + 64 <= (int)d_keys && low13 > 0;
     };
     const Span whole = first_that(live, is_whole);
-    float c_m0[2];
+    float c_m0[4];
     #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
       c_m0[i] = -INFINITY;
     }
-    float c_l0[2];
+    float c_l0[4];
     #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
       c_l0[i] = 0.0f;
     }
-    float c_o0[2][16] = {};
+    float c_o0[4][16] = {};
     {
-      copy_tile<64, 8, 128, 8, false>(shared, b0_Q + (i64)x_g_3 * (64 * d_seq) + (i64)x_h_5 * (128 * d_seq) + (i64)first_row * 64 + (i64)0, 64, (int)d_seq - first_row, 64 - 0);
+      copy_tile<128, 8, 128, 8, false>(shared, b0_Q + (i64)x_g_3 * (64 * d_seq) + (i64)x_h_5 * (128 * d_seq) + (i64)first_row * 64 + (i64)0, 64, (int)d_seq - first_row, 64 - 0);
     }
     if (live.first + 0 < live.last) {
       const int position = 0 + (live.first + 0) * 64;
-      const u32 stage = shared + 8192 + (0) * 16384;
+      const u32 stage = shared + 16384 + (0) * 16384;
       {
         copy_tile<64, 8, 128, 8, false>(stage, b1_K + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)0, 64, (int)d_keys - position, 64 - 0);
       }
     }
     async_commit();
-    if (live.first + 0 < live.last) {
-      const int position = 0 + (live.first + 0) * 64;
-      const u32 stage = shared + 8192 + (0) * 16384;
-      {
-        copy_tile<64, 8, 128, 8, false>(stage + 8192, b2_V + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)first_column, 64, (int)d_keys - position, 64 - first_column);
-      }
-    }
-    async_commit();
-    async_wait<1>();
-    __syncthreads();
-    u32 q0[4][1][4];
-    #pragma unroll
-    for (int k = 0; k < 4; k++) {
-      load_rows<8, false>(q0[k], shared, warp / 1 * 16, k);
-    }
     for (int turn = live.first; turn < live.last; turn++) {
       const int first = 0 + turn * 64;
-      const int slot = (turn - live.first) % 2;
-      async_wait<1>();
+      const int slot = 0;
+      async_wait<0>();
       __syncthreads();
-      if (turn + 1 < live.last) {
-        const int position = 0 + (turn + 1) * 64;
-        const u32 stage = shared + 8192 + ((turn - live.first + 1) % 2) * 16384;
+      if (turn < live.last) {
+        const int position = 0 + (turn) * 64;
+        const u32 stage = shared + 16384 + (0) * 16384;
         {
-          copy_tile<64, 8, 128, 8, false>(stage, b1_K + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)0, 64, (int)d_keys - position, 64 - 0);
+          copy_tile<64, 8, 128, 8, false>(stage + 8192, b2_V + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)first_column, 64, (int)d_keys - position, 64 - first_column);
         }
       }
       async_commit();
-      const u32 tiles = shared + 8192 + slot * 16384;
-      float s15[2][16] = {};
+      const u32 tiles = shared + 16384 + slot * 16384;
+      float s15[4][16] = {};
       #pragma unroll
       for (int k = 0; k < 4; k++) {
-        multiply<true, 8, false>(s15, q0[k], tiles, 0, k);
+        u32 a[2][4];
+        load_rows<8, false>(a, shared, warp / 1 * 32, k);
+        u32 b[4][4];
+        load_columns<8, false>(b, tiles, 0, k);
+        multiply<true>(s15, a, b);
       }
       if (turn >= whole.first && turn < whole.last) {
-        float r16[2];
+        float r16[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           const int x_i_17 = least(row + i * 8, (int)d_seq - 1);
           float r = -INFINITY;
           #pragma unroll
           for (int j = 0; j < 8; j++) {
             const int x_j_18 = first + pair + j * 8 + 0;
             const int x_j_19 = first + pair + j * 8 + 1;
-            r = most(r, s15[i][j * 2 + 0]);
-            r = most(r, s15[i][j * 2 + 1]);
+            r = larger(r, s15[i][j * 2 + 0]);
+            r = larger(r, s15[i][j * 2 + 1]);
           }
           r16[i] = quad_max(r) * 0.088388347f;
         }
-        float t20[2];
+        float t20[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           const int x_i_21 = least(row + i * 8, (int)d_seq - 1);
-          const float v22 = most(c_m0[i], r16[i]);
+          const float v22 = larger(c_m0[i], r16[i]);
           t20[i] = v22;
         }
-        float t23[2][16];
+        float t23[4][16];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           const int x_i_24 = least(row + i * 8, (int)d_seq - 1);
           const float v27 = shift(t20[i], 1.442695f);
           #pragma unroll
@@ -131,9 +120,9 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
             t23[i][j * 2 + 1] = v31;
           }
         }
-        float r32[2];
+        float r32[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           const int x_i_33 = least(row + i * 8, (int)d_seq - 1);
           float r = 0.0f;
           #pragma unroll
@@ -145,47 +134,37 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
           }
           r32[i] = r;
         }
-        float t36[2];
+        float t36[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           const int x_i_37 = least(row + i * 8, (int)d_seq - 1);
           const float v38 = subni_f32(c_m0[i], t20[i]);
           t36[i] = v38;
         }
-        float t39[2];
+        float t39[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           const int x_i_40 = least(row + i * 8, (int)d_seq - 1);
           const float v41 = (t36[i] * 0x1.7154760000000p+0f);
           t39[i] = v41;
         }
-        float t42[2];
+        float t42[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           const int x_i_43 = least(row + i * 8, (int)d_seq - 1);
           const float v44 = exp2_f32(t39[i]);
           t42[i] = v44;
         }
-        async_wait<1>();
-        __syncthreads();
-        if (turn + 1 < live.last) {
-          const int position = 0 + (turn + 1) * 64;
-          const u32 stage = shared + 8192 + ((turn - live.first + 1) % 2) * 16384;
-          {
-            copy_tile<64, 8, 128, 8, false>(stage + 8192, b2_V + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)first_column, 64, (int)d_keys - position, 64 - first_column);
-          }
-        }
-        async_commit();
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           #pragma unroll
           for (int j = 0; j < 16; j++) {
             c_o0[i][j] *= t42[i];
           }
         }
-        float p45[2][16];
+        float p45[4][16];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           const int x_i_46 = least(row + i * 8, (int)d_seq - 1);
           #pragma unroll
           for (int j = 0; j < 8; j++) {
@@ -195,167 +174,185 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
             p45[i][j * 2 + 1] = t23[i][j * 2 + 1];
           }
         }
+        u32 a49[4][2][4];
         #pragma unroll
         for (int k = 0; k < 4; k++) {
-          u32 a[1][4];
-          take_rows<true, false>(a, p45, k);
-          multiply<true, 8, true>(c_o0, a, tiles + 8192, 0, k);
+          take_rows<true, false>(a49[k], p45, k);
+        }
+        async_wait<0>();
+        __syncthreads();
+        if (turn + 1 < live.last) {
+          const int position = 0 + (turn + 1) * 64;
+          const u32 stage = shared + 16384 + (0) * 16384;
+          {
+            copy_tile<64, 8, 128, 8, false>(stage, b1_K + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)0, 64, (int)d_keys - position, 64 - 0);
+          }
+        }
+        async_commit();
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+          u32 b[4][4];
+          load_columns<8, true>(b, tiles + 8192, 0, k);
+          multiply<true>(c_o0, a49[k], b);
         }
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 4; i++) {
           c_m0[i] = t20[i];
           c_l0[i] = c_l0[i] * t42[i] + r32[i];
         }
       }
       else {
-        float t49[2][16];
+        float t50[4][16];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int x_i_50 = least(row + i * 8, (int)d_seq - 1);
-          const int v53 = add_i32(x_i_50, 1);
+        for (int i = 0; i < 4; i++) {
+          const int x_i_51 = least(row + i * 8, (int)d_seq - 1);
+          const int v54 = add_i32(x_i_51, 1);
           #pragma unroll
           for (int j = 0; j < 8; j++) {
-            const int x_j_51 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
-            const int x_j_52 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
-            const int v54 = (int)(x_j_51 < v53);
-            const int v55 = (int)(x_j_52 < v53);
-            t49[i][j * 2 + 0] = v54 ? s15[i][j * 2 + 0] : -INFINITY;
-            t49[i][j * 2 + 1] = v55 ? s15[i][j * 2 + 1] : -INFINITY;
+            const int x_j_52 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
+            const int x_j_53 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
+            const int v55 = (int)(x_j_52 < v54);
+            const int v56 = (int)(x_j_53 < v54);
+            t50[i][j * 2 + 0] = v55 ? s15[i][j * 2 + 0] : -INFINITY;
+            t50[i][j * 2 + 1] = v56 ? s15[i][j * 2 + 1] : -INFINITY;
           }
         }
-        float r56[2];
+        float r57[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int x_i_57 = least(row + i * 8, (int)d_seq - 1);
+        for (int i = 0; i < 4; i++) {
+          const int x_i_58 = least(row + i * 8, (int)d_seq - 1);
           float r = -INFINITY;
           #pragma unroll
           for (int j = 0; j < 8; j++) {
-            const int x_j_58 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
-            const int x_j_59 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
-            r = most(r, (first + pair + j * 8 < (int)d_keys ? t49[i][j * 2 + 0] : -INFINITY));
-            r = most(r, (first + pair + j * 8 + 1 < (int)d_keys ? t49[i][j * 2 + 1] : -INFINITY));
+            const int x_j_59 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
+            const int x_j_60 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
+            r = larger(r, (first + pair + j * 8 < (int)d_keys ? t50[i][j * 2 + 0] : -INFINITY));
+            r = larger(r, (first + pair + j * 8 + 1 < (int)d_keys ? t50[i][j * 2 + 1] : -INFINITY));
           }
-          r56[i] = quad_max(r) * 0.088388347f;
+          r57[i] = quad_max(r) * 0.088388347f;
         }
-        float t60[2];
+        float t61[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int x_i_61 = least(row + i * 8, (int)d_seq - 1);
-          const float v62 = most(c_m0[i], r56[i]);
-          t60[i] = v62;
+        for (int i = 0; i < 4; i++) {
+          const int x_i_62 = least(row + i * 8, (int)d_seq - 1);
+          const float v63 = larger(c_m0[i], r57[i]);
+          t61[i] = v63;
         }
-        float t63[2][16];
+        float t64[4][16];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int x_i_64 = least(row + i * 8, (int)d_seq - 1);
-          const float v67 = shift(t60[i], 1.442695f);
+        for (int i = 0; i < 4; i++) {
+          const int x_i_65 = least(row + i * 8, (int)d_seq - 1);
+          const float v68 = shift(t61[i], 1.442695f);
           #pragma unroll
           for (int j = 0; j < 8; j++) {
-            const int x_j_65 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
-            const int x_j_66 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
-            const float v68 = power_of_two(fmaf(t49[i][j * 2 + 0], 0.12751742627516502f, v67));
-            const float v69 = power_of_two(fmaf(t49[i][j * 2 + 1], 0.12751742627516502f, v67));
-            const float v70 = (v68 * 1.0f);
+            const int x_j_66 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
+            const int x_j_67 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
+            const float v69 = power_of_two(fmaf(t50[i][j * 2 + 0], 0.12751742627516502f, v68));
+            const float v70 = power_of_two(fmaf(t50[i][j * 2 + 1], 0.12751742627516502f, v68));
             const float v71 = (v69 * 1.0f);
-            t63[i][j * 2 + 0] = v70;
-            t63[i][j * 2 + 1] = v71;
+            const float v72 = (v70 * 1.0f);
+            t64[i][j * 2 + 0] = v71;
+            t64[i][j * 2 + 1] = v72;
           }
         }
-        float r72[2];
+        float r73[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int x_i_73 = least(row + i * 8, (int)d_seq - 1);
+        for (int i = 0; i < 4; i++) {
+          const int x_i_74 = least(row + i * 8, (int)d_seq - 1);
           float r = 0.0f;
           #pragma unroll
           for (int j = 0; j < 8; j++) {
-            const int x_j_74 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
-            const int x_j_75 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
-            r = (r + (first + pair + j * 8 < (int)d_keys ? t63[i][j * 2 + 0] : 0.0f));
-            r = (r + (first + pair + j * 8 + 1 < (int)d_keys ? t63[i][j * 2 + 1] : 0.0f));
+            const int x_j_75 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
+            const int x_j_76 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
+            r = (r + (first + pair + j * 8 < (int)d_keys ? t64[i][j * 2 + 0] : 0.0f));
+            r = (r + (first + pair + j * 8 + 1 < (int)d_keys ? t64[i][j * 2 + 1] : 0.0f));
           }
-          r72[i] = r;
+          r73[i] = r;
         }
-        float t76[2];
+        float t77[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int x_i_77 = least(row + i * 8, (int)d_seq - 1);
-          const float v78 = subni_f32(c_m0[i], t60[i]);
-          t76[i] = v78;
+        for (int i = 0; i < 4; i++) {
+          const int x_i_78 = least(row + i * 8, (int)d_seq - 1);
+          const float v79 = subni_f32(c_m0[i], t61[i]);
+          t77[i] = v79;
         }
-        float t79[2];
+        float t80[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int x_i_80 = least(row + i * 8, (int)d_seq - 1);
-          const float v81 = (t76[i] * 0x1.7154760000000p+0f);
-          t79[i] = v81;
+        for (int i = 0; i < 4; i++) {
+          const int x_i_81 = least(row + i * 8, (int)d_seq - 1);
+          const float v82 = (t77[i] * 0x1.7154760000000p+0f);
+          t80[i] = v82;
         }
-        float t82[2];
+        float t83[4];
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int x_i_83 = least(row + i * 8, (int)d_seq - 1);
-          const float v84 = exp2_f32(t79[i]);
-          t82[i] = v84;
+        for (int i = 0; i < 4; i++) {
+          const int x_i_84 = least(row + i * 8, (int)d_seq - 1);
+          const float v85 = exp2_f32(t80[i]);
+          t83[i] = v85;
         }
-        async_wait<1>();
+        #pragma unroll
+        for (int i = 0; i < 4; i++) {
+          #pragma unroll
+          for (int j = 0; j < 16; j++) {
+            c_o0[i][j] *= t83[i];
+          }
+        }
+        float p86[4][16];
+        #pragma unroll
+        for (int i = 0; i < 4; i++) {
+          const int x_i_87 = least(row + i * 8, (int)d_seq - 1);
+          #pragma unroll
+          for (int j = 0; j < 8; j++) {
+            const int x_j_88 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
+            const int x_j_89 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
+            p86[i][j * 2 + 0] = first + pair + j * 8 < (int)d_keys ? t64[i][j * 2 + 0] : 0.0f;
+            p86[i][j * 2 + 1] = first + pair + j * 8 + 1 < (int)d_keys ? t64[i][j * 2 + 1] : 0.0f;
+          }
+        }
+        u32 a90[4][2][4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) {
+          take_rows<true, false>(a90[k], p86, k);
+        }
+        async_wait<0>();
         __syncthreads();
         if (turn + 1 < live.last) {
           const int position = 0 + (turn + 1) * 64;
-          const u32 stage = shared + 8192 + ((turn - live.first + 1) % 2) * 16384;
+          const u32 stage = shared + 16384 + (0) * 16384;
           {
-            copy_tile<64, 8, 128, 8, false>(stage + 8192, b2_V + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)first_column, 64, (int)d_keys - position, 64 - first_column);
+            copy_tile<64, 8, 128, 8, false>(stage, b1_K + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)0, 64, (int)d_keys - position, 64 - 0);
           }
         }
         async_commit();
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          #pragma unroll
-          for (int j = 0; j < 16; j++) {
-            c_o0[i][j] *= t82[i];
-          }
-        }
-        float p85[2][16];
-        #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const int x_i_86 = least(row + i * 8, (int)d_seq - 1);
-          #pragma unroll
-          for (int j = 0; j < 8; j++) {
-            const int x_j_87 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
-            const int x_j_88 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
-            p85[i][j * 2 + 0] = first + pair + j * 8 < (int)d_keys ? t63[i][j * 2 + 0] : 0.0f;
-            p85[i][j * 2 + 1] = first + pair + j * 8 + 1 < (int)d_keys ? t63[i][j * 2 + 1] : 0.0f;
-          }
-        }
-        #pragma unroll
         for (int k = 0; k < 4; k++) {
-          u32 a[1][4];
-          take_rows<true, false>(a, p85, k);
-          multiply<true, 8, true>(c_o0, a, tiles + 8192, 0, k);
+          u32 b[4][4];
+          load_columns<8, true>(b, tiles + 8192, 0, k);
+          multiply<true>(c_o0, a90[k], b);
         }
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-          c_m0[i] = t60[i];
-          c_l0[i] = c_l0[i] * t82[i] + r72[i];
+        for (int i = 0; i < 4; i++) {
+          c_m0[i] = t61[i];
+          c_l0[i] = c_l0[i] * t83[i] + r73[i];
         }
       }
     }
     async_wait<0>();
     #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
       c_l0[i] = quad_sum(c_l0[i]);
     }
     #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const int x_i_89 = least(row + i * 8, (int)d_seq - 1);
-      const float v91 = recipz_f32(c_l0[i]);
+    for (int i = 0; i < 4; i++) {
+      const int x_i_91 = least(row + i * 8, (int)d_seq - 1);
+      const float v93 = recipz_f32(c_l0[i]);
       if (row + i * 8 < (int)d_seq) {
         #pragma unroll
         for (int j = 0; j < 8; j++) {
-          const int x_e_90 = column + j * 8;
-          const float v92 = (c_o0[i][j * 2 + 0] * v91);
-          const float v93 = (c_o0[i][j * 2 + 1] * v91);
-          const float v94 = round_bf16(v92);
-          const float v95 = round_bf16(v93);
-          wide_store((u32 *)(b3_R + (i64)x_g_3 * (64 * d_seq) + (i64)x_h_5 * (128 * d_seq) + (i64)x_i_89 * 64 + (i64)x_e_90), two(held_bf16(v94), held_bf16(v95)));
+          const int x_e_92 = column + j * 8;
+          const float v94 = (c_o0[i][j * 2 + 0] * v93);
+          const float v95 = (c_o0[i][j * 2 + 1] * v93);
+          *(u32 *)(b3_R + (i64)x_g_3 * (64 * d_seq) + (i64)x_h_5 * (128 * d_seq) + (i64)x_i_91 * 64 + (i64)x_e_92) = pack<true>(v94, v95);
         }
       }
     }

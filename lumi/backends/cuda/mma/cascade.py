@@ -22,7 +22,7 @@ from lumi.llir import arithmetic, spell
 from lumi.llir.kernel import Carry, Load, Loop, Map, Operand, Reduce
 from lumi.llir.program import axes_of, is_plain
 
-COMBINE = {"sum": "({} + {})", "max": "most({}, {})"}
+COMBINE = {"sum": "({} + {})", "max": "larger({}, {})"}
 """How a reduction takes in a value."""
 
 
@@ -215,8 +215,7 @@ class CascadeWriter(TensorWriter):
             with w.block(header):
                 self._open_positions("" if whole else span.stop, span)
                 self._elements(whole)
-                self._await_second(span)
-                self._update_all()
+                self._update_all(span)
             self.tiles.held = dict(held)
             self.elements.scaled.clear()
 
@@ -250,8 +249,14 @@ class CascadeWriter(TensorWriter):
                 tile = plan.tile(product.a)
                 w.line(f"u32 a[{plan.row_tiles}][4];")
                 self.rows_of(tile, "a", self.at(tile, "shared"), "k")
-            self.multiply(product, name, factor, place, "k")
+            self._multiply(product, name, factor, place)
         self.held(product.var, name, self.axis)
+
+    def _multiply(self, product: Product, result: str, rows: str, place: str) -> None:
+        """Add the products of rows in registers and of all columns at step k of the sum."""
+        self.w.line(f"u32 b[{self.pairs(product.b)}][4];")
+        self.columns_of(self.plan.tile(product.b), "b", place, "k")
+        self.w.line(f"multiply<{self.bf16}>({result}, {rows}, b);")
 
     # -- elements of a turn
 
@@ -368,10 +373,10 @@ class CascadeWriter(TensorWriter):
 
     # -- what is carried
 
-    def _update_all(self) -> None:
+    def _update_all(self, span: Range) -> None:
         """Make the next values of what is carried the previous ones."""
-        for update in self.found.updates:
-            self._add(update)
+        for number, update in enumerate(self.found.updates):
+            self._add(update, None if number else span)
         w = self.w
         with self.each_row():
             for carry in self.found.rows:
@@ -385,8 +390,8 @@ class CascadeWriter(TensorWriter):
                 else:
                     w.line(f"{name}[i] = {self.tiles.held[carry.next].name}[i];")
 
-    def _add(self, update: Update) -> None:
-        """Scale a sum so far, and add the products of what the turn computed."""
+    def _add(self, update: Update, wait: Range | None) -> None:
+        """Scale a sum so far, and add the products of what the turn computed, once their factors came."""
         w, plan, product = self.w, self.plan, update.product
         result = self.tiles.held[update.carry.previous].name
         if update.factor is not None:
@@ -396,14 +401,21 @@ class CascadeWriter(TensorWriter):
                 w.line(f"{result}[i][j] *= {factor}[i];")
         assert isinstance(product.a, Computed), "a cascade sums up what it computes"
         weights = self._weights(product.a)
+        count, parts = steps(plan.columns), 1 if product.a.exact else plan.parts
+        names = [w.fresh("a") for _ in range(parts)]
+        for number, name in enumerate(names):
+            keep = "true" if number < parts - 1 else "false"
+            w.line(f"u32 {name}[{count}][{plan.row_tiles}][4];")
+            with w.block(f"#pragma unroll\nfor (int k = 0; k < {count}; k++) "):
+                w.line(f"take_rows<{self.bf16}, {keep}>({name}[k], {weights}, k);")
+        if wait is not None:
+            self._await_second(wait)
         place = self.at(plan.tile(product.b), "tiles")
-        parts = 1 if product.a.exact else plan.parts
-        with w.block(f"#pragma unroll\nfor (int k = 0; k < {steps(plan.columns)}; k++) "):
-            w.line(f"u32 a[{plan.row_tiles}][4];")
-            for part in range(parts):
-                keep = "true" if part < parts - 1 else "false"
-                w.line(f"take_rows<{self.bf16}, {keep}>(a, {weights}, k);")
-                self.multiply(product, result, "a", place, "k")
+        with w.block(f"#pragma unroll\nfor (int k = 0; k < {count}; k++) "):
+            w.line(f"u32 b[{self.pairs(product.b)}][4];")
+            self.columns_of(plan.tile(product.b), "b", place, "k")
+            for name in names:
+                w.line(f"multiply<{self.bf16}>({result}, {name}[k], b);")
 
     def each_row(self) -> AbstractContextManager[object]:
         """A loop over the numbers of a thread's rows."""

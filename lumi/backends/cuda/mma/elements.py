@@ -67,7 +67,7 @@ class Elements(Expressions):
         axes = tuple(a for a in self.w.unrolled(definition.axes) if any(a in v.axes for v in values))
         texts = {}
         for copy in self.w.copies(axes):
-            text = "most({}, {})".format(*(v.at(copy) for v in values))
+            text = "larger({}, {})".format(*(v.at(copy) for v in values))
             texts[tuple(copy.values())] = self._named(text, F32)
         return Value(F32, axes, texts)
 

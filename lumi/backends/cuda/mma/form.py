@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lumi.dtype import DType
+from lumi.dtype import BF16, F16, DType
 from lumi.llir.kernel import Carry, Load, Loop, Store
 from lumi.llir.program import Program
+
+HALVES = (BF16, F16)
+"""Types that tensor cores multiply as exactly as f32 does."""
 
 
 class RefusalError(ValueError):

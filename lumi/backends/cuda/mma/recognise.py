@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lumi.backends.cuda.mma.bound import is_between_zero_and_one
 from lumi.backends.cuda.mma.form import (
+    HALVES,
     Cascade,
     Computed,
     Form,
@@ -16,14 +17,11 @@ from lumi.backends.cuda.mma.form import (
     Update,
 )
 from lumi.backends.cuda.values import folds_below, long
-from lumi.dtype import BF16, F16, F32, DType
+from lumi.dtype import F32, DType
 from lumi.llir import spell
 from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Dot, Kernel, Load, Loop, Map, Operand, Reduce, Store, walk
 from lumi.llir.program import Fold, Program, axes_of, is_plain, partial_of
-
-FACTORS = (BF16, F16)
-"""Types that tensor cores multiply as exactly as f32 does."""
 
 TURN = 512
 """Positions, at most, of a sum that each turn of a cascade takes whole."""
@@ -39,7 +37,7 @@ def recognise(kernel: Kernel) -> Form:
     statements = list(walk(kernel.body))
     if not any(isinstance(s, Dot) for s in statements):
         raise RefusalError("it multiplies nothing")
-    if not any(isinstance(s, Load) and s.access.dtype in FACTORS for s in statements):
+    if not any(isinstance(s, Load) and s.access.dtype in HALVES for s in statements):
         raise RefusalError("no factor is of halves")
     return _Recogniser(kernel).form()
 
@@ -194,7 +192,7 @@ class _Recogniser:
             definition = self.table[argument] if isinstance(argument, str) else None
         if not isinstance(definition, Load):
             raise RefusalError("a factor is computed")
-        if definition.access.dtype not in FACTORS:
+        if definition.access.dtype not in HALVES:
             raise RefusalError(f"a factor is of {definition.access.dtype}")
         if definition.dtype not in (F32, definition.access.dtype):
             raise RefusalError(f"a factor is read as {definition.dtype}")

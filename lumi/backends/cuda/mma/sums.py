@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from lumi.backends.clike.loops import loop_range
-from lumi.backends.cuda.mma.form import Product, Stored, Sums
-from lumi.backends.cuda.mma.plan import Tile
+from lumi.backends.cuda.mma.form import Stored, Sums
+from lumi.backends.cuda.mma.plan import Plan
 from lumi.backends.cuda.mma.writer import TensorWriter, factors, steps
 from lumi.backends.cuda.scope import single
 from lumi.dtype import F32
 
 
 class SumWriter(TensorWriter):
-    """Writes the function of a form with sums."""
+    """Writes the function of a form with sums; `names` are the registers of factors."""
+
+    def __init__(self, plan: Plan, name: str) -> None:
+        super().__init__(plan, name)
+        self.names: dict[Stored, str] = {}
 
     def cell(self) -> None:
         """All sums one after another, then the results."""
@@ -41,15 +45,17 @@ class SumWriter(TensorWriter):
         ahead = plan.stages - 1
         with w.block(f"#pragma unroll\nfor (int n = 0; n < {ahead}; n++) "):
             self._fetch(sums, span.start, span.stop, turns, total, f"shared + n * {plan.stage}")
-        w.line(f"int slot = 0, next = {ahead};")
+        self._declare(sums)
+        w.line(f"async_wait<{plan.stages - 2}>();")
+        w.line("__syncthreads();")
+        w.line("u32 stage = shared;")
+        self._load(sums, "0", "0")
         with w.block(f"for (int turn = 0; turn < {total}; turn++) "):
-            w.line(f"async_wait<{plan.stages - 2}>();")
-            w.line("__syncthreads();")
             w.line(f"const int n = turn + {ahead};")
-            self._fetch(sums, span.start, span.stop, turns, total, f"shared + next * {plan.stage}")
-            self._multiply(sums)
-            for name in ("slot", "next"):
-                w.line(f"{name} = {name} == {ahead} ? 0 : {name} + 1;")
+            self._fetch(
+                sums, span.start, span.stop, turns, total, f"shared + n % {plan.stages} * {plan.stage}"
+            )
+            self._turn(sums)
         w.line("async_wait<0>();")
         w.line("__syncthreads();")
 
@@ -57,7 +63,7 @@ class SumWriter(TensorWriter):
         """Ask for the factors of turn `n`, if there is one."""
         w, plan = self.w, self.plan
         with w.block(f"if (n < {total}) "):
-            w.line(f"const u32 stage = {to};")
+            w.line(f"const u32 to = {to};")
             place, rest = "n", ""
             if sums.outer_summed:
                 place, rest = f"n % {turns}", w.declare("int", f"n / {turns}", "rest")
@@ -70,24 +76,40 @@ class SumWriter(TensorWriter):
                 for factor in factors(sums.products, side):
                     tile = plan.tile(factor)
                     starts = {factor.outer: outer, factor.summed: summed}
-                    self.copy(tile, self.at(tile, "stage"), starts, {factor.summed: stop})
+                    self.copy(tile, self.at(tile, "to"), starts, {factor.summed: stop})
         w.line("async_commit();")
 
-    def _multiply(self, sums: Sums) -> None:
-        """The products of a stage."""
+    def _declare(self, sums: Sums) -> None:
+        """Registers for the factors of two steps: one is loaded while the other is multiplied."""
         w, plan = self.w, self.plan
-        w.line(f"const u32 stage = shared + slot * {plan.stage};")
-        with w.block(f"#pragma unroll\nfor (int k = 0; k < {steps(plan.depth)}; k++) "):
-            names = {}
-            for number, factor in enumerate(factors(sums.products, "a")):
-                tile = plan.tile(factor)
-                names[factor] = f"a{number}"
-                w.line(f"u32 a{number}[{plan.row_tiles}][4];")
-                self.rows_of(tile, f"a{number}", self.at(tile, "stage"), "k")
-            for product in sums.products:
-                self._one(product, names, self.plan.tile(product.b))
+        for factor in factors(sums.products, "a"):
+            self.names[factor] = w.fresh("a")
+            w.line(f"u32 {self.names[factor]}[2][{plan.row_tiles}][4];")
+        for factor in factors(sums.products, "b"):
+            self.names[factor] = w.fresh("b")
+            w.line(f"u32 {self.names[factor]}[2][{self.pairs(factor)}][4];")
 
-    def _one(self, product: Product, names: dict[Stored, str], tile: Tile) -> None:
-        assert isinstance(product.a, Stored), "factors of whole sums lie in memory"
-        result = self.tiles.held[product.var].name
-        self.multiply(product, result, names[product.a], self.at(tile, "stage"), "k")
+    def _load(self, sums: Sums, k: str, half: str) -> None:
+        """Load the factors of a step."""
+        for factor in factors(sums.products, "a"):
+            tile = self.plan.tile(factor)
+            self.rows_of(tile, f"{self.names[factor]}[{half}]", self.at(tile, "stage"), k)
+        for factor in factors(sums.products, "b"):
+            tile = self.plan.tile(factor)
+            self.columns_of(tile, f"{self.names[factor]}[{half}]", self.at(tile, "stage"), k)
+
+    def _turn(self, sums: Sums) -> None:
+        """The products of a stage; before the last of them, the next stage must be there."""
+        w, plan = self.w, self.plan
+        count = steps(plan.depth)
+        with w.block(f"#pragma unroll\nfor (int k = 0; k < {count}; k++) "):
+            with w.block(f"if (k == {count - 1}) "):
+                w.line(f"async_wait<{plan.stages - 2}>();")
+                w.line("__syncthreads();")
+                w.line(f"stage = shared + (turn + 1) % {plan.stages} * {plan.stage};")
+            self._load(sums, f"(k + 1) % {count}", "(k + 1) % 2")
+            for product in sums.products:
+                assert isinstance(product.a, Stored), "factors of whole sums lie in memory"
+                result = self.tiles.held[product.var].name
+                a, b = self.names[product.a], self.names[product.b]
+                w.line(f"multiply<{self.bf16}>({result}, {a}[k % 2], {b}[k % 2]);")

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from lumi.backends.clike.loops import multiple_of, whole
-from lumi.backends.clike.roots import stored_type
+from lumi.backends.clike.roots import operand_type, stored_type
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import ctype, frame
 from lumi.backends.cuda.mma.elements import Elements
-from lumi.backends.cuda.mma.form import Product, Stored
+from lumi.backends.cuda.mma.form import HALVES, Product, Stored
 from lumi.backends.cuda.mma.plan import PIECE, STEP, WARP, Plan, Tile, is_whole, step
 from lumi.backends.cuda.mma.tiles import Along, Held, Tiles
 from lumi.backends.cuda.scope import Blocking, Value, Writer, single
 from lumi.backends.cuda.values import long
-from lumi.dtype import BF16, F32, I32
+from lumi.dtype import BF16, F32, I32, DType
 from lumi.llir import spell
-from lumi.llir.kernel import Load, Loop, Operand, Store, buffers, dims, walk
+from lumi.llir.kernel import Load, Loop, Map, Operand, Store, buffers, dims, walk
 from lumi.llir.program import Fold, arguments, axes_of, dtype_of
 
 GROUP = 8
@@ -133,13 +133,16 @@ class TensorWriter:
         first = f"warp / {self.plan.wide} * {self.plan.warp_rows}" if self.plan.high > 1 else "0"
         self.w.line(f"load_rows<{tile.chunks}, {across}>({name}, {place}, {first}, {k});")
 
-    def multiply(self, product: Product, result: str, rows: str, place: str, k: str) -> None:
-        """Add the products of rows in registers and of the warp's columns at a step of the sum."""
-        plan, tile = self.plan, self.plan.tile(product.b)
-        across = "false" if product.b.is_summed_along else "true"
-        first = f"warp % {plan.wide} * {plan.warp_columns(product.columns)}" if plan.wide > 1 else "0"
-        numbers = f"{self.bf16}, {tile.chunks}, {across}"
-        self.w.line(f"multiply<{numbers}>({result}, {rows}, {place}, {first}, {k});")
+    def columns_of(self, tile: Tile, name: str, place: str, k: str) -> None:
+        """Load the columns of a warp at a step of the sum into registers."""
+        across = "false" if tile.factor.is_summed_along else "true"
+        width = self.plan.warp_columns(tile.factor.outer)
+        first = f"warp % {self.plan.wide} * {width}" if self.plan.wide > 1 else "0"
+        self.w.line(f"load_columns<{tile.chunks}, {across}>({name}, {place}, {first}, {k});")
+
+    def pairs(self, factor: Stored) -> int:
+        """Steps of 16 that the columns of a warp are loaded in."""
+        return self.plan.warp_columns(factor.outer) // STEP
 
     def at(self, tile: Tile, base: str) -> str:
         """CUDA for the address of a tile in its stage."""
@@ -172,17 +175,33 @@ class TensorWriter:
         """Store what a thread has of a row and two columns."""
         w, column = self.w, self.form.column
         along = self.tiles.columns[column]
-        values = [(s, self.elements.value(s.value, stored_type(self.form.program, s))) for s in stores]
-        for store, value in values:
-            if along.even and self.elements.is_wide(store.access, column):
-                with self._inside(along, "j", 0):
-                    texts = [self._converted(store, value, {column: k}) for k in range(2)]
-                    pointer = self.elements.pointer(store.access, {}, {column: 0})
-                    w.line(ctype.wide_store(pointer, texts, store.access.dtype))
+        found = {id(s): self.elements.value(*self._unrounded(s)) for s in stores}
+        for store in stores:
+            value, dtype = found[id(store)], store.access.dtype
+            if not along.even or not self.elements.is_wide(store.access, column):
+                for k in range(2):
+                    with self._inside(along, "j", k):
+                        self._store_one(store, value, k)
                 continue
-            for k in range(2):
-                with self._inside(along, "j", k):
-                    self._store_one(store, value, k)
+            with self._inside(along, "j", 0):
+                pointer = self.elements.pointer(store.access, {}, {column: 0})
+                texts = [value.at(dict.fromkeys(value.axes, k)) for k in range(2)]
+                if dtype in HALVES and value.dtype == F32:
+                    kind = "true" if dtype == BF16 else "false"
+                    w.line(f"*(u32 *)({pointer}) = pack<{kind}>({', '.join(texts)});")
+                    continue
+                texts = [ctype.conversion(t, value.dtype, dtype) for t in texts]
+                w.line(ctype.wide_store(pointer, texts, dtype))
+
+    def _unrounded(self, store: Store) -> tuple[Operand, DType]:
+        """What is stored, before it is rounded to the halves that it is stored as, and its type."""
+        value, program = store.value, self.form.program
+        definition = program.definitions[value] if isinstance(value, str) else None
+        if isinstance(definition, Map) and definition.op == f"cast.{store.access.dtype}":
+            (argument,) = definition.args
+            if store.access.dtype in HALVES and operand_type(program, definition) == F32:
+                return argument, F32
+        return value, stored_type(program, store)
 
     def _store_one(self, store: Store, value: Value, copy: int) -> None:
         column = self.form.column

@@ -1,0 +1,1 @@
+"""Runs CUDA kernels on a CPU, block by block, so that they are tested where there is no GPU."""

@@ -1,0 +1,73 @@
+/* What CUDA gives a kernel, on a CPU: before the helpers of kernels. */
+#define __device__
+#define __forceinline__ inline
+#define __global__
+#define __shared__ static
+#define __restrict__
+#define __launch_bounds__(...)
+#define __CUDA_ARCH__ 800
+typedef __SIZE_TYPE__ size_t;
+struct Index { int x; };
+struct uint4 { unsigned x, y, z, w; };
+struct uint2 { unsigned x, y; };
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+
+extern char emulated_pool[];
+extern Index emulated_block, emulated_grid;
+extern "C" int emulated_thread();
+void emulated_meet(void *given, void (*work)(void **));
+void emulated_barrier();
+void emulated_copy(unsigned to, const void *from, int size, int bytes);
+void emulated_commit();
+void emulated_wait(int left);
+#define threadIdx (Index{emulated_thread()})
+#define blockIdx emulated_block
+#define gridDim emulated_grid
+#define __syncthreads emulated_barrier
+#define __cvta_generic_to_shared(p) ((const char *)(p)-emulated_pool)
+
+extern "C" {
+float fmaf(float, float, float);
+double fma(double, double, double);
+float truncf(float), fmodf(float, float), floorf(float), fabsf(float), exp2f(float), log2f(float), sinf(float),
+    sqrtf(float);
+double trunc(double), fmod(double, double), floor(double), fabs(double), exp2(double), log2(double), sin(double),
+    sqrt(double);
+double fmin(double, double), fmax(double, double);
+}
+template <typename To, typename From> static inline To same_bits(From from) {
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+#define __int_as_float same_bits<float, int>
+#define __uint_as_float same_bits<float, unsigned>
+#define __float_as_uint same_bits<unsigned, float>
+#define __float_as_int same_bits<int, float>
+#define __double_as_longlong same_bits<long long, double>
+#define __longlong_as_double same_bits<double, long long>
+template <typename T> static inline T __ldcs(const T *p) { return *p; }
+static inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
+static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
+
+template <typename T> struct Exchange { T value; int lane; T got; };
+template <typename T> static inline T __shfl_xor_sync(unsigned, T value, int mask) {
+  Exchange<T> mine = {value, mask, value};
+  emulated_meet(&mine, [](void **all) {
+    for (int lane = 0; lane < 32; lane++) {
+      auto *const to = (Exchange<T> *)all[lane];
+      to->got = ((Exchange<T> *)all[lane ^ to->lane])->value;
+    }
+  });
+  return mine.got;
+}
+static inline unsigned __ballot_sync(unsigned, bool value) {
+  Exchange<unsigned> mine = {value, 0, 0};
+  emulated_meet(&mine, [](void **all) {
+    unsigned mask = 0;
+    for (int lane = 0; lane < 32; lane++) mask |= ((Exchange<unsigned> *)all[lane])->value << lane;
+    for (int lane = 0; lane < 32; lane++) ((Exchange<unsigned> *)all[lane])->got = mask;
+  });
+  return mine.got;
+}

@@ -1,0 +1,74 @@
+/* What helpers of kernels do by instructions of a GPU, on a CPU: in the place of those helpers. */
+static inline void let_next_start() {}
+static inline void wait_for_previous() {}
+template <typename T> static inline T *settled(T *p) { return p; }
+
+static inline u16 to_bf16(float x) {
+  const unsigned bits = __float_as_uint(x);
+  return x != x ? 0x7fc0 : (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+static inline float from_f16(u16 raw) { return (float)same_bits<_Float16>(raw); }
+static inline u16 to_f16(float x) { return x != x ? 0x7e00 : same_bits<u16>((_Float16)x); }
+static inline float larger_of(float a, float b) { return a != a || a > b ? a : b; }
+static inline float most(float a, float b) { return larger_of(a, b); }
+static inline float larger(float a, float b) { return larger_of(a, b); }
+static inline float power_of_two(float x) {
+  const float y = exp2f(x);
+  return y < 1.17549435e-38f ? 0.0f : y;
+}
+template <bool BF16> static inline u32 pack(float low, float high) {
+  return BF16 ? to_bf16(low) | (u32)to_bf16(high) << 16 : to_f16(low) | (u32)to_f16(high) << 16;
+}
+
+template <int SIZE> static inline void async_copy(u32 to, const void *from, int bytes) {
+  emulated_copy(to, from, SIZE, bytes);
+}
+static inline void async_commit() { emulated_commit(); }
+template <int LEFT> static inline void async_wait() { emulated_wait(LEFT); }
+static inline void store_piece(u32 to, const u32 (&words)[4]) { __builtin_memcpy(emulated_pool + to, words, 16); }
+
+struct Matrices { u32 from; bool across; u32 (*r)[4]; };
+template <bool ACROSS> static inline void load_matrices(u32 (&r)[4], u32 from) {
+  Matrices mine = {from, ACROSS, &r};
+  emulated_meet(&mine, [](void **all) {
+    for (int lane = 0; lane < 32; lane++)
+      for (int n = 0; n < 4; n++) {
+        auto *const to = (Matrices *)all[lane];
+        u16 pair[2];
+        for (int k = 0; k < 2; k++) {
+          const int line = to->across ? lane % 4 * 2 + k : lane / 4, place = to->across ? lane / 4 : lane % 4 * 2 + k;
+          const u32 begin = ((Matrices *)all[n * 8 + line])->from;
+          __builtin_memcpy(pair + k, emulated_pool + begin + place * 2, 2);
+        }
+        (*to->r)[n] = pair[0] | (u32)pair[1] << 16;
+      }
+  });
+}
+
+struct Factors { float *c[4]; const u32 *a; u32 b[2]; };
+template <bool BF16> static inline float half_of(u32 word, int k) {
+  const u16 raw = (u16)(word >> 16 * k);
+  return BF16 ? __uint_as_float((u32)raw << 16) : from_f16(raw);
+}
+template <bool BF16>
+static inline void multiply_16x8(float &c0, float &c1, float &c2, float &c3, const u32 (&a)[4], u32 b0, u32 b1) {
+  Factors mine = {{&c0, &c1, &c2, &c3}, a, {b0, b1}};
+  emulated_meet(&mine, [](void **all) {
+    float rows[16][16], columns[16][8];
+    for (int lane = 0; lane < 32; lane++) {
+      auto *const from = (Factors *)all[lane];
+      const int high = lane / 4, low = lane % 4 * 2;
+      for (int k = 0; k < 2; k++) {
+        for (int n = 0; n < 4; n++) rows[high + n % 2 * 8][low + n / 2 * 8 + k] = half_of<BF16>(from->a[n], k);
+        for (int n = 0; n < 2; n++) columns[low + n * 8 + k][high] = half_of<BF16>(from->b[n], k);
+      }
+    }
+    for (int lane = 0; lane < 32; lane++)
+      for (int n = 0; n < 4; n++) {
+        float sum = *((Factors *)all[lane])->c[n];
+        for (int k = 0; k < 16; k++)
+          sum += rows[lane / 4 + n / 2 * 8][k] * columns[k][lane % 4 * 2 + n % 2];
+        *((Factors *)all[lane])->c[n] = sum;
+      }
+  });
+}

@@ -1,0 +1,120 @@
+"""Kernels as they are written for the GPU, compiled for the CPU with what its instructions do in C++."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from lumi.backends.cuda.emit import Code, emit, source
+from lumi.llir.kernel import Kernel, Step, buffers, dims
+
+HERE = Path(__file__).parent
+
+FLAGS = ("-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w")
+
+_POOL = re.compile(r"extern __shared__ __align__\(\d+\) u8 pool\[\];")
+_FUNCTION = re.compile(r"^(template <[^\n]*>\s)?INLINE [^;{]*\{", re.MULTILINE)
+_PARAMETERS = re.compile(r"__global__ void __launch_bounds__\(\d+\) kernel\((.*)\) \{")
+
+
+def is_possible() -> bool:
+    """Whether there is a compiler for C++."""
+    return shutil.which("g++") is not None
+
+
+class Emulated:
+    """One step on the CPU; `run` runs it in place.  `change` may alter its code first."""
+
+    def __init__(self, step: Step, change: Callable[[str], str] = str) -> None:
+        self.kernel: Kernel = step.kernel
+        self.code: Code = emit(step, "kernel")
+        self.library = ctypes.CDLL(str(_compiled(_source(change(self.code.text)))))
+
+    def run(
+        self, arrays: Mapping[str, np.ndarray], values: Mapping[str, int], *, early: bool, backwards: bool
+    ) -> None:
+        """Run all cells; copies are made as `early` or as late, threads in the one order or the other."""
+        names = buffers(self.kernel)
+        places = (ctypes.c_void_p * len(names))(*(arrays[n].ctypes.data for n in names))
+        numbers = [values[n] for n in dims(self.kernel)]
+        given = (ctypes.c_longlong * max(len(numbers), 1))(*numbers)
+        blocks = max(1, min(self.code.cells(values), 7))
+        self.library.emulated_launch(
+            self.library.run, places, given, blocks, self.code.threads, int(early), int(backwards)
+        )
+
+
+def _source(text: str) -> str:
+    """The kernel as C++: helpers that are made of instructions are replaced."""
+    body = _without_instructions(source([text]))
+    body = _POOL.sub("u8 *const pool = (u8 *)emulated_pool;", body)
+    types, helpers = body.split("/* ---- ", 1)
+    found = _PARAMETERS.search(text)
+    assert found is not None, "a kernel has parameters"
+    *given, _ = (p.partition("__restrict__")[0] for p in found.group(1).split(", "))
+    casts = ", ".join(f"({kind})a[{n}]" for n, kind in enumerate(given))
+    parts = [
+        (HERE / "device.h").read_text(),
+        types,
+        (HERE / "instructions.h").read_text(),
+        "/* ---- " + helpers,
+    ]
+    run = f'extern "C" void run(void **a, const long long *dims) {{ kernel({casts}, dims); }}'
+    return "\n".join([*parts, run])
+
+
+def _without_instructions(text: str) -> str:
+    """CUDA without the functions that consist of instructions."""
+    kept, place = [], 0
+    for found in _FUNCTION.finditer(text):
+        if found.start() < place:
+            continue
+        end = _end(text, found.end())
+        if "asm" in text[found.start() : end]:
+            kept.append(text[place : found.start()])
+            place = end
+    return "".join([*kept, text[place:]])
+
+
+def _end(text: str, start: int) -> int:
+    """Where the block ends that begins before `start`."""
+    depth = 1
+    for place in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return place + 1
+    raise AssertionError("a function does not end")
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="lumi-emulator-")
+
+
+@cache
+def _runtime() -> Path:
+    target = Path(_folder().name) / "runtime.o"
+    words = ["g++", *FLAGS[:2], "-O2", "-fPIC", "-c", str(HERE / "runtime.cpp"), "-o", str(target)]
+    subprocess.run(words, check=True)
+    return target
+
+
+def _compiled(text: str) -> Path:
+    name = hashlib.sha256(text.encode()).hexdigest()[:24]
+    path = Path(_folder().name) / f"{name}.cpp"
+    path.write_text(text)
+    target = path.with_suffix(".so")
+    ran = subprocess.run(
+        ["g++", *FLAGS, str(path), str(_runtime()), "-o", str(target)], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr[:4000]
+    return target

@@ -1,0 +1,121 @@
+/* Blocks of threads on a CPU: every thread is a fiber, and what threads do together is done by the last to come.
+ *
+ * Copies into shared memory happen when they are asked for, or not before they are waited for, so that both a
+ * missing wait and a place that is taken too early show.
+ */
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ucontext.h>
+#include <vector>
+
+namespace {
+const size_t STACK = 256 << 10;
+
+struct Copy { unsigned to; const void *from; int size, bytes; };
+struct Fiber {
+  ucontext_t context;
+  std::vector<char> stack;
+  bool done;
+  std::vector<Copy> pending;               /* copies of the group at hand */
+  std::vector<std::vector<Copy>> groups;   /* groups on their way, the oldest first */
+};
+struct Meeting { int came = 0; long times = 0; void *given[32]; };
+
+std::vector<Fiber> fibers;
+std::vector<Meeting> warps;
+Meeting all;
+ucontext_t home;
+int current, threads;
+bool early;
+void (*body)(void **, const long long *);
+void **arguments;
+const long long *dims;
+
+void yield() { swapcontext(&fibers[current].context, &home); }
+void start() {
+  body(arguments, dims);
+  fibers[current].done = true;
+  yield();
+}
+}  // namespace
+
+struct Index { int x; };
+char emulated_pool[1 << 18];
+Index emulated_block, emulated_grid;
+extern "C" int emulated_thread() { return current; }
+
+/* Wait for all lanes of a warp; the last one calls `work` on what all have given. */
+void emulated_meet(void *given, void (*work)(void **)) {
+  Meeting &warp = warps[current / 32];
+  warp.given[current % 32] = given;
+  if (++warp.came == 32) {
+    work(warp.given);
+    warp.came = 0;
+    warp.times++;
+    return;
+  }
+  for (const long before = warp.times; warp.times == before;) yield();
+}
+void emulated_barrier() {
+  if (++all.came == threads) {
+    all.came = 0;
+    all.times++;
+    return;
+  }
+  for (const long before = all.times; all.times == before;) yield();
+}
+
+static void carry_out(const Copy &copy) {
+  char *const to = emulated_pool + copy.to;
+  memcpy(to, copy.from, copy.bytes);
+  memset(to + copy.bytes, 0, copy.size - copy.bytes);
+}
+void emulated_copy(unsigned to, const void *from, int size, int bytes) {
+  const Copy copy = {to, from, size, bytes};
+  if (early) carry_out(copy);
+  else fibers[current].pending.push_back(copy);
+}
+void emulated_commit() {
+  fibers[current].groups.push_back(fibers[current].pending);
+  fibers[current].pending.clear();
+}
+void emulated_wait(int left) {
+  auto &groups = fibers[current].groups;
+  while ((int)groups.size() > left) {
+    for (const Copy &copy : groups.front()) carry_out(copy);
+    groups.erase(groups.begin());
+  }
+}
+
+/* Run all blocks of a kernel; `backwards` the threads of a block take turns from the last to the first. */
+extern "C" void emulated_launch(void (*kernel)(void **, const long long *), void **given, const long long *values,
+                                int blocks, int size, int copies_early, int backwards) {
+  body = kernel, arguments = given, dims = values, threads = size, early = copies_early;
+  fibers.resize(size);
+  emulated_grid.x = blocks;
+  for (int block = 0; block < blocks; block++) {
+    emulated_block.x = block;
+    memset(emulated_pool, 0xff, sizeof emulated_pool);
+    warps.assign(size / 32, Meeting());
+    all = Meeting();
+    for (Fiber &fiber : fibers) {
+      fiber.stack.resize(STACK);
+      fiber.done = false;
+      fiber.pending.clear(), fiber.groups.clear();
+      getcontext(&fiber.context);
+      fiber.context.uc_stack.ss_sp = fiber.stack.data();
+      fiber.context.uc_stack.ss_size = STACK;
+      fiber.context.uc_link = nullptr;
+      makecontext(&fiber.context, start, 0);
+    }
+    for (int running = size; running > 0;)
+      for (int n = 0; n < size; n++) {
+        current = backwards ? size - 1 - n : n;
+        if (fibers[current].done) continue;
+        swapcontext(&home, &fibers[current].context);
+        running -= fibers[current].done;
+      }
+  }
+}
