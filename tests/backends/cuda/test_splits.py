@@ -1,0 +1,68 @@
+"""Sums of everything are offered in chunks, so that more than one block computes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lumi.backends.cuda import splits
+from lumi.backends.cuda.emit import emit
+from lumi.backends.targets import retarget
+from lumi.compiler import Options, compile_model, compile_plan
+from lumi.errors import Source
+from lumi.llir.kernel import Step
+from lumi.plan.plan import Plan
+from lumi.runtime.session import Session
+
+SHAPES = ([1 << 19], [2048, 512], [3, 700, 511])
+WORK = {
+    "(reduce-sum x :axis nil)": lambda x: x.sum(),
+    "(reduce-max x :axis nil)": lambda x: x.max(),
+    "(reduce-sum (* x x) :axis nil)": lambda x: (x * x).sum(),
+    "(mean x :axis nil)": lambda x: x.mean(),
+}
+
+
+def source(body: str, shape: list[int]) -> Source:
+    return Source("sum", f'(defmodel whole [(x f32 [{" ".join(map(str, shape))}])] "One number." {body})')
+
+
+def offered(shape: list[int]) -> dict[str, int]:
+    work = compile_model(source("(reduce-sum x :axis nil)", shape), Options(target="cuda"))
+    ((variant, region),) = work.distinct().values()
+    return splits.chunks(region, variant.box.hints())
+
+
+def made(body: str, shape: list[int]) -> Plan:
+    return compile_plan(source(body, shape), Options(target="cuda"))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_many_blocks_compute_one_number(shape: list[int]) -> None:
+    first = made("(reduce-sum x :axis nil)", shape).kernels[0]
+    assert emit(Step(first.kernel, first.schedule), "kernel").cells({}) > 64
+
+
+def test_short_sums_are_left_to_a_block() -> None:
+    assert offered([1 << 16]) == {}
+    assert list(offered([1 << 20]).values()) == [splits.PARTS]
+
+
+def check(body: str, shape: list[int], target: str) -> None:
+    x = np.random.default_rng(0).standard_normal(shape, np.float32)
+    session = Session(retarget(made(body, shape), target))
+    (got,) = session.run({"x": x}).values()
+    np.testing.assert_allclose(got, WORK[body](x.astype(np.float64)), rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.parametrize("body", WORK)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_chunks_add_up_on_a_cpu(body: str, shape: list[int]) -> None:
+    check(body, shape, "cpu")
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("body", WORK)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_chunks_add_up_on_the_gpu(body: str, shape: list[int]) -> None:
+    check(body, shape, "cuda")
