@@ -240,7 +240,7 @@ def source(functions: Iterable[str]) -> str:
     return "\n".join([*(helpers(folder / f) for f in files), *texts])
 
 
-_STAGES = "Filler<", "users_", "blocks_", "copy_piece("
+_STAGES = "Filler<", "users_", "blocks_"
 """Names of which every kernel has one that needs what stages, and threads that share lines, are made of."""
 
 

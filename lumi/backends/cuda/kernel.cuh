@@ -45,6 +45,9 @@ template <typename T> INLINE T *settled(T *p) {
   return (T *)__cvta_global_to_generic(place);
 }
 
+/* Where something lies in shared memory. */
+INLINE u32 shared_place(const void *p) { return (u32)__cvta_generic_to_shared(p); }
+
 /* ---- halves ---- */
 
 INLINE float from_bf16(u16 raw) { return __uint_as_float((u32)raw << 16); }

@@ -2,7 +2,6 @@
  *
  * A stage is full when all its bytes have come, and empty again when every warp has let go of it.
  */
-INLINE u32 shared_place(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 INLINE void stage_open(u64 *state, u32 arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_place(state)), "r"(arrivals) : "memory");
 }

@@ -10,6 +10,10 @@ typedef __SIZE_TYPE__ size_t;
 struct Index { int x; };
 struct uint4 { unsigned x, y, z, w; };
 struct uint2 { unsigned x, y; };
+struct float4 { float x, y, z, w; };
+struct float2 { float x, y; };
+static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+static inline float2 make_float2(float x, float y) { return {x, y}; }
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 
@@ -48,6 +52,7 @@ template <typename To, typename From> static inline To same_bits(From from) {
 #define __double_as_longlong same_bits<long long, double>
 #define __longlong_as_double same_bits<double, long long>
 template <typename T> static inline T __ldcs(const T *p) { return *p; }
+template <typename T> static inline T __ldcg(const T *p) { return *p; }
 static inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
 
@@ -61,6 +66,19 @@ template <typename T> static inline T __shfl_xor_sync(unsigned, T value, int mas
     }
   });
   return mine.got;
+}
+template <typename T> static inline T __shfl_sync(unsigned, T value, int lane) {
+  Exchange<T> mine = {value, lane, value};
+  emulated_meet(&mine, [](void **all) {
+    for (int lane = 0; lane < 32; lane++) {
+      auto *const to = (Exchange<T> *)all[lane];
+      to->got = ((Exchange<T> *)all[to->lane % 32])->value;
+    }
+  });
+  return mine.got;
+}
+static inline void __syncwarp() {
+  emulated_meet(nullptr, [](void **) {});
 }
 static inline unsigned __ballot_sync(unsigned, bool value) {
   Exchange<unsigned> mine = {value, 0, 0};

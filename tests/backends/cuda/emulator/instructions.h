@@ -72,3 +72,30 @@ static inline void multiply_16x8(float &c0, float &c1, float &c2, float &c3, con
       }
   });
 }
+
+/* What walks do. */
+static inline unsigned pool_place(const void *p) { return (unsigned)((const char *)p - emulated_pool); }
+static inline void copy_piece(void *to, const void *from, u32 bytes) {
+  emulated_copy(pool_place(to), from, 16, bytes);
+}
+static inline void close_lot() { emulated_commit(); }
+template <int COUNT> static inline void await_lots() {
+  emulated_wait(COUNT);
+  __syncwarp();
+}
+static inline void read_tiles(u32 (&tiles)[4], const void *row) { load_matrices<false>(tiles, pool_place(row)); }
+static inline void read_turned(u32 (&tiles)[4], const void *row) { load_matrices<true>(tiles, pool_place(row)); }
+static inline void multiply_tiles(float (&sums)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+  const u32 a[4] = {a0, a1, a2, a3};
+  multiply_16x8<true>(sums[0], sums[1], sums[2], sums[3], a, b0, b1);
+}
+static inline bool comes_last(u32 *arrived, u32 count) {
+  static bool last;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = ++*arrived == count;
+    if (last) *arrived = 0;
+  }
+  __syncthreads();
+  return last;
+}

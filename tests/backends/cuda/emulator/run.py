@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +23,7 @@ FLAGS = ("-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w")
 
 _POOL = re.compile(r"extern __shared__ __align__\(\d+\) u8 pool\[\];")
 _FUNCTION = re.compile(r"^(template <[^\n]*>\s)?INLINE [^;{]*\{", re.MULTILINE)
-_PARAMETERS = re.compile(r"__global__ void __launch_bounds__\(\d+\) kernel\((.*)\) \{")
+_PARAMETERS = re.compile(r"__global__ void __launch_bounds__\([\d, ]+\) kernel\((.*)\) \{")
 
 
 def is_possible() -> bool:
@@ -37,15 +37,24 @@ class Emulated:
     def __init__(self, step: Step, change: Callable[[str], str] = str) -> None:
         self.kernel: Kernel = step.kernel
         self.code: Code = emit(step, "kernel")
-        self.library = ctypes.CDLL(str(_compiled(_source(change(self.code.text)))))
+        self.library = ctypes.CDLL(str(_compiled(_source(change(self.code.text), len(dims(step.kernel))))))
 
     def run(
-        self, arrays: Mapping[str, np.ndarray], values: Mapping[str, int], *, early: bool, backwards: bool
+        self,
+        arrays: Mapping[str, np.ndarray],
+        values: Mapping[str, int],
+        *,
+        early: bool,
+        backwards: bool,
+        more: Sequence[int] = (),
     ) -> None:
-        """Run all cells; copies are made as `early` or as late, threads in the one order or the other."""
+        """Run all cells; copies are made as `early` or as late, threads in the one order or the other.
+
+        `more` are the arguments that the kernel takes behind its dims.
+        """
         names = buffers(self.kernel)
         places = (ctypes.c_void_p * len(names))(*(arrays[n].ctypes.data for n in names))
-        numbers = [values[n] for n in dims(self.kernel)]
+        numbers = [*(values[n] for n in dims(self.kernel)), *more]
         given = (ctypes.c_longlong * max(len(numbers), 1))(*numbers)
         blocks = max(1, min(self.code.cells(values), 7))
         self.library.emulated_launch(
@@ -53,22 +62,25 @@ class Emulated:
         )
 
 
-def _source(text: str) -> str:
-    """The kernel as C++: helpers that are made of instructions are replaced."""
+def _source(text: str, count: int) -> str:
+    """The kernel, which has `count` dims, as C++: helpers that are made of instructions are replaced."""
     body = _without_instructions(source([text]))
     body = _POOL.sub("u8 *const pool = (u8 *)emulated_pool;", body)
     types, helpers = body.split("/* ---- ", 1)
     found = _PARAMETERS.search(text)
     assert found is not None, "a kernel has parameters"
-    *given, _ = (p.partition("__restrict__")[0] for p in found.group(1).split(", "))
-    casts = ", ".join(f"({kind})a[{n}]" for n, kind in enumerate(given))
+    parameters = found.group(1).split(", ")
+    *given, _ = (p.partition("__restrict__")[0] for p in parameters if "__restrict__" in p)
+    casts = [f"({kind})a[{n}]" for n, kind in enumerate(given)]
+    more = [f"dims[{count + n}]" for n in range(len(parameters) - len(given) - 1)]
     parts = [
         (HERE / "device.h").read_text(),
         types,
         (HERE / "instructions.h").read_text(),
         "/* ---- " + helpers,
     ]
-    run = f'extern "C" void run(void **a, const long long *dims) {{ kernel({casts}, dims); }}'
+    arguments = ", ".join([*casts, "dims", *more])
+    run = f'extern "C" void run(void **a, const long long *dims) {{ kernel({arguments}); }}'
     return "\n".join([*parts, run])
 
 
