@@ -99,7 +99,7 @@ def _kernels(work: Compilation) -> Iterator[str]:
         return
     for key, (_, region) in work.distinct().items():
         for step in work.found[key].graph.steps:
-            head = _head(work, key, f"{region.scope}: {show_schedule(step.schedule)}")
+            head = _head(work, key, f"{region.scope}: {show_schedule(step)}")
             yield f"{head}{text.show_step(step)}"
 
 

@@ -70,7 +70,7 @@ def _known(plan: Plan) -> dict[str | None, list[str]]:
     counts = [Counter(plan.kernels[x.kernel].name for x in v.launches) for v in plan.variants]
     found: dict[str | None, list[str]] = {None: ["(in place)", "", ""]}
     for k in plan.kernels:
-        found[k.name] = [k.name, str(max(count[k.name] for count in counts)), show_schedule(k.schedule)]
+        found[k.name] = [k.name, str(max(count[k.name] for count in counts)), show_schedule(k.step)]
     return found
 
 

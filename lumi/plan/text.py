@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lumi.dim import DimRange
-from lumi.llir.kernel import Schedule, accesses
+from lumi.llir.kernel import Step, accesses
 from lumi.plan.box import spelled
 from lumi.plan.check import lifetimes, size_in_bytes
 from lumi.plan.plan import Binding, Buffer, Launch, Plan, PlanKernel, Role, Signature, Variant
@@ -37,7 +37,7 @@ def kernel_head(plan: Plan, number: int) -> str:
     kernel = plan.kernels[number]
     users = [v for v in plan.variants if any(launch.kernel == number for launch in v.launches)]
     labels = [spelled(v.dims.values()) for v in users] if len(plan.variants) > 1 else []
-    return "; ".join([f"{kernel.name}: {show_schedule(kernel.schedule)}", *labels])
+    return "; ".join([f"{kernel.name}: {show_schedule(kernel.step)}", *labels])
 
 
 def _range(r: DimRange) -> str:
@@ -59,13 +59,13 @@ def _binding(b: Binding) -> str:
 
 
 def _kernel(k: PlanKernel) -> str:
-    together = f" :together {len(k.beside) + 1}" if k.beside else ""
-    return f'(kernel {k.name} :scope "{k.scope}" :template {show_schedule(k.schedule)}{together})'
+    return f'(kernel {k.name} :scope "{k.scope}" :template {show_schedule(k.step)})'
 
 
-def show_schedule(schedule: Schedule) -> str:
-    """`stream :ahead 8192 :unroll 2`."""
-    return schedule.template + "".join(f" :{name} {value}" for name, value in schedule.options)
+def show_schedule(step: Step) -> str:
+    """`stream :ahead 8192 :unroll 2`, and where a launch runs several kernels, `:together` how many."""
+    options = (*step.schedule.options, *([("together", len(step.kernels))] if step.beside else []))
+    return step.schedule.template + "".join(f" :{name} {value}" for name, value in options)
 
 
 def _variant(plan: Plan, variant: Variant) -> Iterator[str]:

@@ -17,6 +17,7 @@ from lumi.dtype import BF16, F32, I32
 from lumi.errors import LumiError
 from lumi.field.access import Access
 from lumi.field.index import index, of_axis
+from lumi.llir.rename import rename
 from lumi.plan.plan import Role
 from tests.plan.samples import SCHEDULE, Array, access, elementwise, run_launches, step
 
@@ -140,6 +141,17 @@ def test_an_update_read_elsewhere_afterwards_is_copied() -> None:
 def test_a_reversed_state_is_never_written_in_place() -> None:
     face = Interface(states("s"), {}, {"s": "%0"})
     assert bufferized([reverse("s", "%0")], face) == (["reverse", "copy"], 256)
+
+
+def test_a_state_that_one_kernel_reads_is_not_written_over_by_one_beside_it() -> None:
+    read, write = reverse("s", "%1"), add("x", "x", "%0")
+    beside = rename(write.step.kernel, {"B0": "B2", "B2": "B3"})
+    names = {"B0": "s", "B1": "%1", "B2": "x", "B3": "%0"}
+    both = call(replace(read.step, beside=(beside,)), names, "both")
+    leaves = states("s") | {"x": Value("x", Role.INPUT, F32, SHAPE)}
+    face = Interface(leaves, {"o": "%1"}, {"s": "%0"})
+    assert bufferized([both], face)[0] == ["both", "copy"]
+    assert bufferized([read, write], face)[0] == ["reverse", "add"]
 
 
 def test_one_value_for_two_states_is_laid_over_one_and_copied_to_the_other() -> None:

@@ -31,6 +31,14 @@ def test_identity_ignores_names_and_nothing_else() -> None:
     assert identity(rename(kernel, {"B0": "B1"})) != identity(kernel)
 
 
+def test_identity_of_a_launch_tells_which_kernels_share_a_buffer() -> None:
+    kernel = everything()
+    apart = rename(kernel, {b: f"{b}_" for b in buffers(kernel)})
+    assert identity(kernel, kernel) != identity(kernel, apart)
+    assert identity(kernel, apart) == identity(apart, kernel)
+    assert identity(kernel, apart) != identity(kernel)
+
+
 def test_kernels_of_one_graph_differ() -> None:
     for graph in graphs().values():
         assert len({identity(s.kernel) for s in graph.steps}) == len(graph.steps)

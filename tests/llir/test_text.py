@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from lumi.errors import LumiError, Source
+from lumi.llir.kernel import KernelGraph
 from lumi.llir.parse import parse, parse_graph
-from lumi.llir.text import show, show_graph
+from lumi.llir.text import show, show_graph, show_step
 from tests.llir.kernels import everything, graphs
 
 
@@ -26,6 +28,14 @@ def test_graph_reads_back_equal(name: str) -> None:
     assert show_graph(parse_graph(Source("graph", text))) == text
     for step in graph.steps:
         assert parse(Source("kernel", show(step.kernel))) == step.kernel
+
+
+def test_step_of_several_kernels_reads_back_equal() -> None:
+    one, other = (graphs()[name].steps[0] for name in ("layernorm", "decode"))
+    step = replace(one, beside=(other.kernel, one.kernel))
+    graph = KernelGraph((step, other), {})
+    assert parse_graph(Source("graph", show_graph(graph))) == graph
+    assert show_step(step).count("(kernel") == 3
 
 
 GOOD = """
