@@ -94,9 +94,25 @@ class Plan:
         return self.most * len(self.found.matrices) * self.warps * F32.size
 
     @property
+    def pitch(self) -> int:
+        """Quadruples of a vector in shared memory from one part of chunks to the next: an odd number."""
+        return self.found.length // self.chunk | 1
+
+    @property
+    def vector(self) -> int:
+        """Floats that a vector takes in shared memory, from where several teams fetch their chunks."""
+        return self.chunk // WORD * self.pitch * WORD if self.teams > 1 else 0
+
+    @property
+    def behind(self) -> int:
+        """Bytes behind the stages: results, then vectors."""
+        aligned = -(-self.results // ALIGNMENT) * ALIGNMENT
+        return aligned + len(self.found.vectors) * self.vector * F32.size
+
+    @property
     def shared(self) -> int:
         """Bytes of shared memory."""
-        return max(HEAD + self.stages * self.stage + self.results, LEAST)
+        return max(HEAD + self.stages * self.stage + self.behind, LEAST)
 
 
 def plan(found: Packed, options: dict[str, int]) -> Plan | None:
@@ -114,7 +130,7 @@ def plans(found: Sequence[Packed], options: dict[str, int]) -> tuple[Plan, ...] 
     total, most = sum(p.found.count for p in made), options.get("stage", 32) << 10
     tall = [_tall(replace(p, total=total), most) for p in made]
     slot, teams = max(p.stage for p in tall), tall[0].teams
-    room = ROOM - HEAD - max(p.results for p in tall)
+    room = ROOM - HEAD - max(p.behind for p in tall)
     stages = min(room // slot, STAGES) // teams * teams
     if stages < 2:
         return None

@@ -2,7 +2,8 @@
 
 As in `ring`; but a stage is used by one team of warps, the next stage by the next team.  Each thread of a
 team takes a chunk of a row: neighbours of the largest plane with everything that shares their bytes.  So
-bytes are unpacked a word at a time, and what belongs to a block is unpacked once a chunk.
+bytes are unpacked a word at a time, and what belongs to a block is unpacked once a chunk.  Where there are
+several teams, all threads make the vectors together, in shared memory.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from lumi.backends.clike.scope import Copy
-from lumi.backends.cuda import ctype, operators
+from lumi.backends.cuda import operators
 from lumi.backends.cuda.packed import PIECE, PackedMatrix, Part
 from lumi.backends.cuda.packed_plan import Plan
 from lumi.backends.cuda.rows import RowWriter
@@ -20,7 +21,7 @@ from lumi.backends.cuda.staged import WARP
 from lumi.backends.cuda.staging import Staging
 from lumi.backends.cuda.unpack import PLACES, TINY, WORD, Unpacking
 from lumi.dtype import F32
-from lumi.llir import arithmetic, spell
+from lumi.llir import spell
 from lumi.llir.kernel import Operand
 from lumi.llir.program import Fold
 
@@ -39,32 +40,46 @@ class PackedRing(RowWriter):
         )
         self.unrolled = (*self.found.copies, self.found.inner)
         self.team, self.sharing, self.most = plan.warps * WARP, plan.warps, plan.most
+        self.neighbours, self.sharers = plan.width, self.team
         self.unpacking = Unpacking(self.expressions, self.found.inner, self.width, self.expressions.words)
         quants = [part.quants for m in self.found.matrices for part in m.parts]
         self.in_bytes = all(len(q) < 2 and all(map(self.unpacking.holds, q)) for q in quants)
 
     def fetched(self) -> str:
         """The function that brings the vectors near."""
-        return self.fetch(
-            [*(v for vector in self.found.vectors for v in vector), *(f.var for f in self.found.sums)]
-        )
+        with self._together():
+            return self.fetch(
+                [*(v for vector in self.found.vectors for v in vector), *(f.var for f in self.found.sums)]
+            )
 
     # -- chunks
 
     @contextmanager
+    def _together(self) -> Iterator[None]:
+        """Let all threads share a row, however many teams there are; each takes few neighbours at once."""
+        before = self.neighbours, self.sharers, self.turns
+        if self.plan.teams > 1:
+            self.neighbours, self.sharers = WORD, self.users
+            self.turns = -(-self._chunks() // self.users)
+        yield
+        self.neighbours, self.sharers, self.turns = before
+
+    def _chunks(self) -> int:
+        """Chunks of a row."""
+        return self.length // (self.neighbours * self.found.size(self.found.copies))
+
+    @contextmanager
     def elements(self) -> Iterator[str]:
         """Open the axes of a row at the chunk that a thread takes in turn `t`, unless the row has ended."""
-        w, found, width = self.w, self.found, self.width
+        w, found, width, chunks = self.w, self.found, self.neighbours, self._chunks()
         lanes = [a for a in self.over if a not in found.copies]
         names = {a: w.fresh(f"x_{spell.identifier(a)}_") for a in lanes}
         opened = {a: single(name) for a, name in names.items()}
         opened[found.inner] = neighbours(names[found.inner], width, width)
         for axis in found.copies:
             opened[axis] = Opened(tuple(("0", k) for k in range(found.size([axis]))))
-        w.line(f"const int n = t * {self.team} + (int)threadIdx.x % {self.team};")
-        chunks = self.length // self.plan.chunk
-        ragged = chunks % self.team != 0
-        with w.block(f"if (n < {chunks}) " if ragged else "", opened):
+        w.line(f"const int n = t * {self.sharers} + (int)threadIdx.x % {self.sharers};")
+        with w.block(f"if (n < {chunks}) " if chunks % self.sharers else "", opened):
             rest = "n"
             for axis in reversed(lanes):
                 extent = found.size([axis]) // (width if axis == found.inner else 1)
@@ -114,13 +129,33 @@ class PackedRing(RowWriter):
         found, p = self.found, self.plan
         for number in range(len(found.vectors)):
             self.w.line(f"float x{number}[{p.turns * p.chunk}] = {{}};")
+            if p.teams > 1:
+                start = (p.behind - (len(found.vectors) - number) * p.vector * F32.size) // F32.size
+                self.w.line(f"float *const made{number} = results + {start};")
         operands = [v for vector in found.vectors for v in vector]
         levels = [(self.level(f.terms, found.sums), f) for f in found.sums]
         last = self.level(operands, found.sums)
-        for level in range(max([last, *(k for k, _ in levels)]) + 1):
-            self._pass([f for k, f in levels if k == level], level == last)
+        with self._together():
+            for level in range(max([last, *(k for k, _ in levels)]) + 1):
+                self._pass([f for k, f in levels if k == level], level == last)
+        if p.teams > 1:
+            self.w.line(f"users_wait<{p.users}>();")
+            self._take_chunks()
         for number in range(len(found.vectors)):
             self._scale(number)
+
+    def _take_chunks(self) -> None:
+        """Fetch the chunks of a thread from vectors in shared memory."""
+        w, p = self.w, self.plan
+        with w.block(f"#pragma unroll\nfor (int t = 0; t < {p.turns}; t++) "):
+            w.line(f"const int n = t * {self.sharers} + (int)threadIdx.x % {self.sharers};")
+            with w.block(f"if (n < {self._chunks()}) "):
+                for number in range(len(self.found.vectors)):
+                    for part in range(p.chunk // WORD):
+                        place = f"made{number} + ({part * p.pitch} + n) * {WORD}"
+                        four = w.declare("float4", f"*(const float4 *)({place})", "four")
+                        for k, field in enumerate("xyzw"):
+                            w.line(f"x{number}[t * {p.chunk} + {part * WORD + k}] = {four}.{field};")
 
     def _scale(self, number: int) -> None:
         """Bring a thread's part of a vector to where its sums are exact, and sum it over neighbours.
@@ -144,25 +179,30 @@ class PackedRing(RowWriter):
                 w.line(f"x{number}[k] *= raised[k % {WORD}];")
 
     def _pass(self, sums: Sequence[Fold], is_last: bool) -> None:
-        """One loop over the chunks of a thread.  All teams do the same; sums are those of the first."""
-        w, p, names = self.w, self.plan, self.accumulators(sums)
-        with w.block(f"#pragma unroll\nfor (int t = 0; t < {p.turns}; t++) "), self.elements():
+        """One loop over the chunks of a thread."""
+        w, names = self.w, self.accumulators(sums)
+        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements():
             for fold, name in zip(sums, names, strict=True):
                 self.take(fold, name)
             for number, vector in enumerate(self.found.vectors if is_last else ()):
                 self._hold(number, vector)
         for fold, name in zip(sums, names, strict=True):
-            if p.teams > 1:
-                start = ctype.literal(float(arithmetic.identity(fold.op, fold.dtype)), fold.dtype)
-                w.line(f"if ((int)threadIdx.x >= {self.team}) {name} = {start};")
             self.join(fold, name, self.found.sums.index(fold))
 
     def _hold(self, number: int, vector: tuple[Operand, ...]) -> None:
-        """Keep a chunk of a vector."""
+        """Keep a chunk of a vector, in registers or where all teams find it."""
         w, p = self.w, self.plan
         values = [self.expressions.value(v, F32) for v in vector]
-        for place, copy in enumerate(w.copies(self.unrolled)):
-            w.line(f"x{number}[t * {p.chunk} + {place}] = {' * '.join(v.at(copy) for v in values)};")
+        texts = [" * ".join(v.at(copy) for v in values) for copy in w.copies(self.unrolled)]
+        if p.teams == 1:
+            for place, text in enumerate(texts):
+                w.line(f"x{number}[t * {p.chunk} + {place}] = {text};")
+            return
+        parts = p.width // WORD
+        for part in range(len(texts) // WORD):
+            place = f"made{number} + (({part * parts} + n % {parts}) * {p.pitch} + n / {parts}) * {WORD}"
+            four = ", ".join(texts[part * WORD : (part + 1) * WORD])
+            w.line(f"*(float4 *)({place}) = make_float4({four});")
 
     # -- rows
 

@@ -18,10 +18,10 @@ INLINE void q4_0_fill(const float *__restrict__ b0_B0, const u8 *__restrict__ b1
 }
 INLINE void q4_0_fetch(const float *__restrict__ b0_B0, const u8 *__restrict__ b1_B2, const u16 *__restrict__ b2_B1, float *__restrict__ b3_B3, const i64 *__restrict__ dims, u32 constant) {
   for (int t = 0; t < 1; t++) {
-    const int n = t * 32 + (int)threadIdx.x % 32;
-    {
-      const int x_d_6 = n % 1 * 16;
-      const int rest7 = n / 1;
+    const int n = t * 480 + (int)threadIdx.x % 480;
+    if (n < 128) {
+      const int x_d_6 = n % 4 * 4;
+      const int rest7 = n / 4;
       const int x_b_5 = rest7;
       if (constant >> 0 & 1) fetch_early(b0_B0 + x_b_5 * 32 + 0 * 16 + x_d_6);
     }
@@ -29,85 +29,73 @@ INLINE void q4_0_fetch(const float *__restrict__ b0_B0, const u8 *__restrict__ b
 }
 INLINE void q4_0_use(const float *__restrict__ b0_B0, const u8 *__restrict__ b1_B2, const u16 *__restrict__ b2_B1, float *__restrict__ b3_B3, const i64 *__restrict__ dims, u8 *stages, u64 *full, u64 *empty, float *parts, float *results) {
   float x0[32] = {};
+  float *const made0 = results + 32;
+  #pragma unroll
+  for (int t = 0; t < 1; t++) {
+    const int n = t * 480 + (int)threadIdx.x % 480;
+    if (n < 128) {
+      const int x_d_9 = n % 4 * 4;
+      const int rest10 = n / 4;
+      const int x_b_8 = rest10;
+      const auto w11 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9));
+      const float v12 = __uint_as_float(w11.w[0]);
+      const float v13 = __uint_as_float(w11.w[1]);
+      const float v14 = __uint_as_float(w11.w[2]);
+      const float v15 = __uint_as_float(w11.w[3]);
+      const auto w16 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9 + 16));
+      const float v17 = __uint_as_float(w16.w[0]);
+      const float v18 = __uint_as_float(w16.w[1]);
+      const float v19 = __uint_as_float(w16.w[2]);
+      const float v20 = __uint_as_float(w16.w[3]);
+      *(float4 *)(made0 + ((0 + n % 4) * 33 + n / 4) * 4) = make_float4(v12, v13, v14, v15);
+      *(float4 *)(made0 + ((4 + n % 4) * 33 + n / 4) * 4) = make_float4(v17, v18, v19, v20);
+    }
+  }
+  users_wait<480>();
   #pragma unroll
   for (int t = 0; t < 1; t++) {
     const int n = t * 32 + (int)threadIdx.x % 32;
-    {
-      const int x_d_9 = n % 1 * 16;
-      const int rest10 = n / 1;
-      const int x_b_8 = rest10;
-      const auto w11 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9));
-      const auto w12 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9 + 4));
-      const auto w13 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9 + 8));
-      const auto w14 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9 + 12));
-      const float v15 = __uint_as_float(w11.w[0]);
-      const float v16 = __uint_as_float(w11.w[1]);
-      const float v17 = __uint_as_float(w11.w[2]);
-      const float v18 = __uint_as_float(w11.w[3]);
-      const float v19 = __uint_as_float(w12.w[0]);
-      const float v20 = __uint_as_float(w12.w[1]);
-      const float v21 = __uint_as_float(w12.w[2]);
-      const float v22 = __uint_as_float(w12.w[3]);
-      const float v23 = __uint_as_float(w13.w[0]);
-      const float v24 = __uint_as_float(w13.w[1]);
-      const float v25 = __uint_as_float(w13.w[2]);
-      const float v26 = __uint_as_float(w13.w[3]);
-      const float v27 = __uint_as_float(w14.w[0]);
-      const float v28 = __uint_as_float(w14.w[1]);
-      const float v29 = __uint_as_float(w14.w[2]);
-      const float v30 = __uint_as_float(w14.w[3]);
-      const auto w31 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9 + 16));
-      const auto w32 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9 + 16 + 4));
-      const auto w33 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9 + 16 + 8));
-      const auto w34 = wide_load((const uint4 *)(b0_B0 + x_b_8 * 32 + 0 * 16 + x_d_9 + 16 + 12));
-      const float v35 = __uint_as_float(w31.w[0]);
-      const float v36 = __uint_as_float(w31.w[1]);
-      const float v37 = __uint_as_float(w31.w[2]);
-      const float v38 = __uint_as_float(w31.w[3]);
-      const float v39 = __uint_as_float(w32.w[0]);
-      const float v40 = __uint_as_float(w32.w[1]);
-      const float v41 = __uint_as_float(w32.w[2]);
-      const float v42 = __uint_as_float(w32.w[3]);
-      const float v43 = __uint_as_float(w33.w[0]);
-      const float v44 = __uint_as_float(w33.w[1]);
-      const float v45 = __uint_as_float(w33.w[2]);
-      const float v46 = __uint_as_float(w33.w[3]);
-      const float v47 = __uint_as_float(w34.w[0]);
-      const float v48 = __uint_as_float(w34.w[1]);
-      const float v49 = __uint_as_float(w34.w[2]);
-      const float v50 = __uint_as_float(w34.w[3]);
-      x0[t * 32 + 0] = v15;
-      x0[t * 32 + 1] = v16;
-      x0[t * 32 + 2] = v17;
-      x0[t * 32 + 3] = v18;
-      x0[t * 32 + 4] = v19;
-      x0[t * 32 + 5] = v20;
-      x0[t * 32 + 6] = v21;
-      x0[t * 32 + 7] = v22;
-      x0[t * 32 + 8] = v23;
-      x0[t * 32 + 9] = v24;
-      x0[t * 32 + 10] = v25;
-      x0[t * 32 + 11] = v26;
-      x0[t * 32 + 12] = v27;
-      x0[t * 32 + 13] = v28;
-      x0[t * 32 + 14] = v29;
-      x0[t * 32 + 15] = v30;
-      x0[t * 32 + 16] = v35;
-      x0[t * 32 + 17] = v36;
-      x0[t * 32 + 18] = v37;
-      x0[t * 32 + 19] = v38;
-      x0[t * 32 + 20] = v39;
-      x0[t * 32 + 21] = v40;
-      x0[t * 32 + 22] = v41;
-      x0[t * 32 + 23] = v42;
-      x0[t * 32 + 24] = v43;
-      x0[t * 32 + 25] = v44;
-      x0[t * 32 + 26] = v45;
-      x0[t * 32 + 27] = v46;
-      x0[t * 32 + 28] = v47;
-      x0[t * 32 + 29] = v48;
-      x0[t * 32 + 30] = v49;
-      x0[t * 32 + 31] = v50;
+    if (n < 32) {
+      const float4 four21 = *(const float4 *)(made0 + (0 + n) * 4);
+      x0[t * 32 + 0] = four21.x;
+      x0[t * 32 + 1] = four21.y;
+      x0[t * 32 + 2] = four21.z;
+      x0[t * 32 + 3] = four21.w;
+      const float4 four22 = *(const float4 *)(made0 + (33 + n) * 4);
+      x0[t * 32 + 4] = four22.x;
+      x0[t * 32 + 5] = four22.y;
+      x0[t * 32 + 6] = four22.z;
+      x0[t * 32 + 7] = four22.w;
+      const float4 four23 = *(const float4 *)(made0 + (66 + n) * 4);
+      x0[t * 32 + 8] = four23.x;
+      x0[t * 32 + 9] = four23.y;
+      x0[t * 32 + 10] = four23.z;
+      x0[t * 32 + 11] = four23.w;
+      const float4 four24 = *(const float4 *)(made0 + (99 + n) * 4);
+      x0[t * 32 + 12] = four24.x;
+      x0[t * 32 + 13] = four24.y;
+      x0[t * 32 + 14] = four24.z;
+      x0[t * 32 + 15] = four24.w;
+      const float4 four25 = *(const float4 *)(made0 + (132 + n) * 4);
+      x0[t * 32 + 16] = four25.x;
+      x0[t * 32 + 17] = four25.y;
+      x0[t * 32 + 18] = four25.z;
+      x0[t * 32 + 19] = four25.w;
+      const float4 four26 = *(const float4 *)(made0 + (165 + n) * 4);
+      x0[t * 32 + 20] = four26.x;
+      x0[t * 32 + 21] = four26.y;
+      x0[t * 32 + 22] = four26.z;
+      x0[t * 32 + 23] = four26.w;
+      const float4 four27 = *(const float4 *)(made0 + (198 + n) * 4);
+      x0[t * 32 + 24] = four27.x;
+      x0[t * 32 + 25] = four27.y;
+      x0[t * 32 + 26] = four27.z;
+      x0[t * 32 + 27] = four27.w;
+      const float4 four28 = *(const float4 *)(made0 + (231 + n) * 4);
+      x0[t * 32 + 28] = four28.x;
+      x0[t * 32 + 29] = four28.y;
+      x0[t * 32 + 30] = four28.z;
+      x0[t * 32 + 31] = four28.w;
     }
   }
   float most0 = 0;
@@ -135,68 +123,68 @@ INLINE void q4_0_use(const float *__restrict__ b0_B0, const u8 *__restrict__ b1_
         float v[1] = {};
         #pragma unroll
         for (int r = 0; r < 1; r++) {
-          const int row52 = row + r;
-          const int x_a_51 = row52;
-          const u8 *const plane53 = stage + 0 + r * 64;
-          const u8 *const plane54 = stage + 128 + r * 512;
+          const int row30 = row + r;
+          const int x_a_29 = row30;
+          const u8 *const plane31 = stage + 0 + r * 64;
+          const u8 *const plane32 = stage + 128 + r * 512;
           #pragma unroll
           for (int t = 0; t < 1; t++) {
             const int n = t * 32 + (int)threadIdx.x % 32;
             {
-              const int x_d_56 = n % 1 * 16;
-              const int rest57 = n / 1;
-              const int x_b_55 = rest57;
-              const int v58 = mul_i32(4, 0);
-              const int v59 = mul_i32(4, (0 + 1));
-              const auto w60 = wide_load((const uint4 *)(plane54 + (0 * 512 + x_b_55 * 16 + x_d_56) * 1));
-              const u32 u61 = (w60.w[0] >> v58 & 0xf0f0f0fu);
-              const u32 u62 = (w60.w[1] >> v58 & 0xf0f0f0fu);
-              const u32 u63 = (w60.w[2] >> v58 & 0xf0f0f0fu);
-              const u32 u64 = (w60.w[3] >> v58 & 0xf0f0f0fu);
-              float sum65 = 0;
-              sum65 = fma_f32(x0[t * 32 + 0], tiny_byte<0>(u61), sum65);
-              sum65 = fma_f32(x0[t * 32 + 1], tiny_byte<1>(u61), sum65);
-              sum65 = fma_f32(x0[t * 32 + 2], tiny_byte<2>(u61), sum65);
-              sum65 = fma_f32(x0[t * 32 + 3], tiny_byte<3>(u61), sum65);
-              sum65 = fma_f32(x0[t * 32 + 4], tiny_byte<0>(u62), sum65);
-              sum65 = fma_f32(x0[t * 32 + 5], tiny_byte<1>(u62), sum65);
-              sum65 = fma_f32(x0[t * 32 + 6], tiny_byte<2>(u62), sum65);
-              sum65 = fma_f32(x0[t * 32 + 7], tiny_byte<3>(u62), sum65);
-              sum65 = fma_f32(x0[t * 32 + 8], tiny_byte<0>(u63), sum65);
-              sum65 = fma_f32(x0[t * 32 + 9], tiny_byte<1>(u63), sum65);
-              sum65 = fma_f32(x0[t * 32 + 10], tiny_byte<2>(u63), sum65);
-              sum65 = fma_f32(x0[t * 32 + 11], tiny_byte<3>(u63), sum65);
-              sum65 = fma_f32(x0[t * 32 + 12], tiny_byte<0>(u64), sum65);
-              sum65 = fma_f32(x0[t * 32 + 13], tiny_byte<1>(u64), sum65);
-              sum65 = fma_f32(x0[t * 32 + 14], tiny_byte<2>(u64), sum65);
-              sum65 = fma_f32(x0[t * 32 + 15], tiny_byte<3>(u64), sum65);
-              sum65 = fma_f32(sum65, 0x1p29f, -8.0f * s0[t * 2 + 0]);
-              const float v66 = from_f16(*((const u16 *)(plane53 + (0 * 32 + x_b_55) * 2)));
-              const float v67 = v66;
-              v[r * 1 + 0] = fma_f32(unit0 * v67, sum65, v[r * 1 + 0]);
-              const u32 u68 = (w60.w[0] >> v59 & 0xf0f0f0fu);
-              const u32 u69 = (w60.w[1] >> v59 & 0xf0f0f0fu);
-              const u32 u70 = (w60.w[2] >> v59 & 0xf0f0f0fu);
-              const u32 u71 = (w60.w[3] >> v59 & 0xf0f0f0fu);
-              float sum72 = 0;
-              sum72 = fma_f32(x0[t * 32 + 16], tiny_byte<0>(u68), sum72);
-              sum72 = fma_f32(x0[t * 32 + 17], tiny_byte<1>(u68), sum72);
-              sum72 = fma_f32(x0[t * 32 + 18], tiny_byte<2>(u68), sum72);
-              sum72 = fma_f32(x0[t * 32 + 19], tiny_byte<3>(u68), sum72);
-              sum72 = fma_f32(x0[t * 32 + 20], tiny_byte<0>(u69), sum72);
-              sum72 = fma_f32(x0[t * 32 + 21], tiny_byte<1>(u69), sum72);
-              sum72 = fma_f32(x0[t * 32 + 22], tiny_byte<2>(u69), sum72);
-              sum72 = fma_f32(x0[t * 32 + 23], tiny_byte<3>(u69), sum72);
-              sum72 = fma_f32(x0[t * 32 + 24], tiny_byte<0>(u70), sum72);
-              sum72 = fma_f32(x0[t * 32 + 25], tiny_byte<1>(u70), sum72);
-              sum72 = fma_f32(x0[t * 32 + 26], tiny_byte<2>(u70), sum72);
-              sum72 = fma_f32(x0[t * 32 + 27], tiny_byte<3>(u70), sum72);
-              sum72 = fma_f32(x0[t * 32 + 28], tiny_byte<0>(u71), sum72);
-              sum72 = fma_f32(x0[t * 32 + 29], tiny_byte<1>(u71), sum72);
-              sum72 = fma_f32(x0[t * 32 + 30], tiny_byte<2>(u71), sum72);
-              sum72 = fma_f32(x0[t * 32 + 31], tiny_byte<3>(u71), sum72);
-              sum72 = fma_f32(sum72, 0x1p29f, -8.0f * s0[t * 2 + 1]);
-              v[r * 1 + 0] = fma_f32(unit0 * v67, sum72, v[r * 1 + 0]);
+              const int x_d_34 = n % 1 * 16;
+              const int rest35 = n / 1;
+              const int x_b_33 = rest35;
+              const int v36 = mul_i32(4, 0);
+              const int v37 = mul_i32(4, (0 + 1));
+              const auto w38 = wide_load((const uint4 *)(plane32 + (0 * 512 + x_b_33 * 16 + x_d_34) * 1));
+              const u32 u39 = (w38.w[0] >> v36 & 0xf0f0f0fu);
+              const u32 u40 = (w38.w[1] >> v36 & 0xf0f0f0fu);
+              const u32 u41 = (w38.w[2] >> v36 & 0xf0f0f0fu);
+              const u32 u42 = (w38.w[3] >> v36 & 0xf0f0f0fu);
+              float sum43 = 0;
+              sum43 = fma_f32(x0[t * 32 + 0], tiny_byte<0>(u39), sum43);
+              sum43 = fma_f32(x0[t * 32 + 1], tiny_byte<1>(u39), sum43);
+              sum43 = fma_f32(x0[t * 32 + 2], tiny_byte<2>(u39), sum43);
+              sum43 = fma_f32(x0[t * 32 + 3], tiny_byte<3>(u39), sum43);
+              sum43 = fma_f32(x0[t * 32 + 4], tiny_byte<0>(u40), sum43);
+              sum43 = fma_f32(x0[t * 32 + 5], tiny_byte<1>(u40), sum43);
+              sum43 = fma_f32(x0[t * 32 + 6], tiny_byte<2>(u40), sum43);
+              sum43 = fma_f32(x0[t * 32 + 7], tiny_byte<3>(u40), sum43);
+              sum43 = fma_f32(x0[t * 32 + 8], tiny_byte<0>(u41), sum43);
+              sum43 = fma_f32(x0[t * 32 + 9], tiny_byte<1>(u41), sum43);
+              sum43 = fma_f32(x0[t * 32 + 10], tiny_byte<2>(u41), sum43);
+              sum43 = fma_f32(x0[t * 32 + 11], tiny_byte<3>(u41), sum43);
+              sum43 = fma_f32(x0[t * 32 + 12], tiny_byte<0>(u42), sum43);
+              sum43 = fma_f32(x0[t * 32 + 13], tiny_byte<1>(u42), sum43);
+              sum43 = fma_f32(x0[t * 32 + 14], tiny_byte<2>(u42), sum43);
+              sum43 = fma_f32(x0[t * 32 + 15], tiny_byte<3>(u42), sum43);
+              sum43 = fma_f32(sum43, 0x1p29f, -8.0f * s0[t * 2 + 0]);
+              const float v44 = from_f16(*((const u16 *)(plane31 + (0 * 32 + x_b_33) * 2)));
+              const float v45 = v44;
+              v[r * 1 + 0] = fma_f32(unit0 * v45, sum43, v[r * 1 + 0]);
+              const u32 u46 = (w38.w[0] >> v37 & 0xf0f0f0fu);
+              const u32 u47 = (w38.w[1] >> v37 & 0xf0f0f0fu);
+              const u32 u48 = (w38.w[2] >> v37 & 0xf0f0f0fu);
+              const u32 u49 = (w38.w[3] >> v37 & 0xf0f0f0fu);
+              float sum50 = 0;
+              sum50 = fma_f32(x0[t * 32 + 16], tiny_byte<0>(u46), sum50);
+              sum50 = fma_f32(x0[t * 32 + 17], tiny_byte<1>(u46), sum50);
+              sum50 = fma_f32(x0[t * 32 + 18], tiny_byte<2>(u46), sum50);
+              sum50 = fma_f32(x0[t * 32 + 19], tiny_byte<3>(u46), sum50);
+              sum50 = fma_f32(x0[t * 32 + 20], tiny_byte<0>(u47), sum50);
+              sum50 = fma_f32(x0[t * 32 + 21], tiny_byte<1>(u47), sum50);
+              sum50 = fma_f32(x0[t * 32 + 22], tiny_byte<2>(u47), sum50);
+              sum50 = fma_f32(x0[t * 32 + 23], tiny_byte<3>(u47), sum50);
+              sum50 = fma_f32(x0[t * 32 + 24], tiny_byte<0>(u48), sum50);
+              sum50 = fma_f32(x0[t * 32 + 25], tiny_byte<1>(u48), sum50);
+              sum50 = fma_f32(x0[t * 32 + 26], tiny_byte<2>(u48), sum50);
+              sum50 = fma_f32(x0[t * 32 + 27], tiny_byte<3>(u48), sum50);
+              sum50 = fma_f32(x0[t * 32 + 28], tiny_byte<0>(u49), sum50);
+              sum50 = fma_f32(x0[t * 32 + 29], tiny_byte<1>(u49), sum50);
+              sum50 = fma_f32(x0[t * 32 + 30], tiny_byte<2>(u49), sum50);
+              sum50 = fma_f32(x0[t * 32 + 31], tiny_byte<3>(u49), sum50);
+              sum50 = fma_f32(sum50, 0x1p29f, -8.0f * s0[t * 2 + 1]);
+              v[r * 1 + 0] = fma_f32(unit0 * v45, sum50, v[r * 1 + 0]);
             }
           }
         }
@@ -209,10 +197,10 @@ INLINE void q4_0_use(const float *__restrict__ b0_B0, const u8 *__restrict__ b1_
     }
     users_wait<480>();
     for (int k = threadIdx.x; k < last - first; k += 480) {
-      const int row74 = first + k;
-      const int x_a_73 = row74;
-      const float v75 = total_of<1>(results + (k * 1 + 0) * 1);
-      *(b3_B3 + x_a_73) = v75;
+      const int row52 = first + k;
+      const int x_a_51 = row52;
+      const float v53 = total_of<1>(results + (k * 1 + 0) * 1);
+      *(b3_B3 + x_a_51) = v53;
     }
     users_wait<480>();
   }
