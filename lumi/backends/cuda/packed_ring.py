@@ -200,9 +200,9 @@ class PackedRing(RowWriter):
             return
         parts = p.width // WORD
         for part in range(len(texts) // WORD):
-            place = f"made{number} + (({part * parts} + n % {parts}) * {p.pitch} + n / {parts}) * {WORD}"
+            at = f"made{number} + (({part * parts} + n % {parts}) * {p.pitch} + n / {parts}) * {WORD}"
             four = ", ".join(texts[part * WORD : (part + 1) * WORD])
-            w.line(f"*(float4 *)({place}) = make_float4({four});")
+            w.line(f"*(float4 *)({at}) = make_float4({four});")
 
     # -- rows
 
