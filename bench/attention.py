@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gpu import COLD, copy_bandwidth
+from gpu_case import COLD, Contestant, copy_bandwidth, in_graph, interleaved
 from kernel_times import launches_of
 
 from lumi.backends.cuda.gpu import Gpu, open_gpu
@@ -36,9 +34,6 @@ from lumi.search.settings import Mode, Settings
 HEADS, KEY_HEADS, WIDTH, CONTEXT = 32, 8, 128, 32768
 LENGTHS = (8192, 16384, 32768)
 BATCHES = (1, 4, 16)
-
-ROUNDS = 15
-"""How often everything is timed, in turn."""
 
 LAUNCHES = 16
 """Launches that are timed together at least."""
@@ -94,14 +89,19 @@ class Lumi:
             session.randomize_states(number)
             session(q=self.queries, kv=1)
 
-    def work(self, case: Case) -> tuple[Callable[[], None], int]:
-        """What puts all copies of a case on the stream, and how many launches of the model that is."""
+    def contestant(self, case: Case) -> Contestant:
+        """Runs all copies of a case; the seconds of one."""
         sessions = self.sessions[: case.copies]
         entries = [e for s in sessions for e in launches_of(s, 0).entries]
         repeat = max(1, -(-LAUNCHES // len(sessions)))
         launches = Launches(self.gpu, entries * repeat)
         launches.run({"kv": case.length})
-        return lambda: launches.start({"kv": case.length}), repeat * len(sessions)
+
+        def run() -> float:
+            whole = self.gpu.seconds(lambda: launches.start({"kv": case.length}))
+            return whole / (repeat * len(sessions))
+
+        return run
 
     def error(self, case: Case) -> float:
         """‖result − reference‖ / ‖reference‖ for the first and last head of the first and last sequence."""
@@ -127,62 +127,37 @@ class Lumi:
         return float((wrong / whole) ** 0.5)
 
 
-def peers(case: Case) -> dict[str, Any]:
-    """For each of PyTorch's backends the replay of its graph and the launches in it, or why there is none."""
+def peers(case: Case) -> tuple[dict[str, Contestant], dict[str, str]]:
+    """PyTorch's backends on data of their own, and why some refuse; nothing without PyTorch."""
     try:
         import torch
     except ImportError:
-        return {}
-    found: dict[str, Any] = {}
+        return {}, {}
+    found: dict[str, Contestant] = {}
+    refused: dict[str, str] = {}
     kind = {"device": "cuda", "dtype": torch.bfloat16}
     q = torch.randn(case.batch, HEADS, 1, WIDTH, **kind)
     shape = (case.batch, KEY_HEADS, case.length, WIDTH)
-    caches = [(torch.randn(shape, **kind), torch.randn(shape, **kind)) for _ in range(case.copies)]
+    every = [
+        {"q": q, "k": torch.randn(shape, **kind), "v": torch.randn(shape, **kind)} for _ in range(case.copies)
+    ]
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
     for name in BACKENDS:
         try:
-            found[name] = _captured(torch, name, q, caches)
+            with torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend, name)):
+                found[name] = in_graph(torch, attend, every)
         except RuntimeError as error:
-            found[name] = str(error).splitlines()[0][:120]
-    return found
-
-
-def _captured(torch: Any, name: str, q: Any, caches: Sequence[Any]) -> tuple[Callable[[], None], int]:
-    attend = torch.nn.functional.scaled_dot_product_attention
-    with torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend, name)):
-        for k, v in caches:
-            attend(q, k, v, enable_gqa=True)
-        torch.cuda.synchronize()
-        graph, repeat = torch.cuda.CUDAGraph(), max(1, -(-LAUNCHES // len(caches)))
-        with torch.cuda.graph(graph):
-            kept = [attend(q, k, v, enable_gqa=True) for _ in range(repeat) for k, v in caches]
-    del kept
-    return graph.replay, repeat * len(caches)
-
-
-def torch_seconds(replay: Callable[[], None]) -> float:
-    import torch
-
-    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    first.record()
-    replay()
-    last.record()
-    torch.cuda.synchronize()
-    return float(first.elapsed_time(last)) * 1e-3
+            refused[name] = str(error).splitlines()[0][:120]
+    return found, refused
 
 
 def measured(gpu: Gpu, lumi: Lumi, case: Case) -> dict[str, Any]:
-    """Median seconds of everything, timed in turn."""
-    work, count = lumi.work(case)
-    others = peers(case)
-    refused = {n: why for n, why in others.items() if isinstance(why, str)}
-    runs: dict[str, list[float]] = {"lumi": [], **{n: [] for n in others if n not in refused}}
-    for _ in range(ROUNDS):
-        runs["lumi"].append(gpu.seconds(work) / count)
-        for name in runs:
-            if name != "lumi":
-                replay, launches = others[name]
-                runs[name].append(torch_seconds(replay) / launches)
-    medians = {name: statistics.median(times[3:]) for name, times in runs.items()}
+    """Median seconds of everything, run in turn."""
+    others, refused = peers(case)
+    medians = interleaved({"lumi": lumi.contestant(case), **others})
     return {"seconds": medians.pop("lumi"), "peers": medians, "refused": refused, "error": lumi.error(case)}
 
 
