@@ -14,6 +14,8 @@ from lumi.backends.cuda.mma import known
 from lumi.backends.cuda.mma import plan as tensor
 from lumi.backends.cuda.mma import price as tensor_price
 from lumi.backends.cuda.scope import Blocking
+from lumi.backends.cuda.wgmma import plan as groups
+from lumi.backends.cuda.wgmma import price as group_price
 from lumi.dtype import I8, U8
 from lumi.llir import spell
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Reduce, Schedule, Statement, walk
@@ -117,7 +119,7 @@ APART = 3e12
 VECTORS = 3e12
 """Bytes a second that all blocks of a packed ring load together of the vectors that each of them holds."""
 
-FREE = ("ring", "packed", "lines", "direct", "walk", "mma")
+FREE = ("ring", "packed", "lines", "direct", "walk", "mma", "wgmma")
 """Templates that choose all tiles by themselves."""
 
 
@@ -201,6 +203,12 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             assert form is not None, "only what tensor cores compute has this schedule"
             made = tensor.plan(form, options)
             seconds = tensor_price.seconds(made, dims, MACHINE, found.traffic)
+            floor = max(found.traffic / MACHINE.bandwidth, found.flops / tensor_price.PEAK)
+            return replace(found, seconds=seconds, floor=floor)
+        case "wgmma":
+            form = known.look(kernel).form
+            assert form is not None, "only what tensor cores compute has this schedule"
+            seconds = group_price.seconds(groups.plan(form, options), dims, MACHINE, found.traffic)
             floor = max(found.traffic / MACHINE.bandwidth, found.flops / tensor_price.PEAK)
             return replace(found, seconds=seconds, floor=floor)
         case "walk":

@@ -41,6 +41,9 @@ from lumi.backends.cuda.mma import code as tensor
 from lumi.backends.cuda.nests import Nests
 from lumi.backends.cuda.scope import Blocking, Opened, Value, Writer, single
 from lumi.backends.cuda.staged import WARP
+from lumi.backends.cuda.tensormap import Box
+from lumi.backends.cuda.wgmma import code as groups
+from lumi.backends.cuda.wgmma import instruction
 from lumi.dtype import DType
 from lumi.llir import arithmetic, spell
 from lumi.llir.arrange import arrange
@@ -85,6 +88,7 @@ class Code:
     streams: bool = False
     walks: bool = False
     cluster: int = 1
+    maps: tuple[Box, ...] = ()
     beside: tuple[Grid, ...] = ()
 
     def cells(self, values: Mapping[str, int]) -> int:
@@ -105,6 +109,10 @@ def emit(step: Step, name: str) -> Code:
     if step.schedule.template == "mma":
         text, numbers = tensor.write(step.kernel, options, name)
         return Code(text, numbers.threads, numbers.shared, tensor.grid(numbers))
+    if step.schedule.template == "wgmma":
+        text, numbers = groups.write(step.kernel, options, name)
+        grid = tensor.grid(numbers)
+        return Code(text, numbers.threads, numbers.shared, grid, 1, maps=numbers.maps)
     if step.schedule.template == "walk":
         return _walk(step.kernel, options, name)
     if step.schedule.template in STAGED:
@@ -236,8 +244,10 @@ def source(functions: Iterable[str]) -> str:
     files += ["ring.cuh"] if any(mark in t for t in texts for mark in _STAGES) else []
     files += ["walk.cuh"] if any("copy_piece(" in t for t in texts) else []
     files += ["cluster.cuh"] if any("cluster_wait" in t for t in texts) else []
-    files += ["mma.cuh"] if any("copy_tile<" in t for t in texts) else []
-    return "\n".join([*(helpers(folder / f) for f in files), *texts])
+    grouped = instruction.called(texts)
+    files += ["mma.cuh"] if grouped or any("copy_tile<" in t for t in texts) else []
+    files += ["wgmma.cuh"] if grouped else []
+    return "\n".join([*(helpers(folder / f) for f in files), *grouped, *texts])
 
 
 _STAGES = "Filler<", "users_", "blocks_"

@@ -14,6 +14,7 @@ import numpy as np
 
 from lumi.backends.cuda.driver import Current, check, device_error, open_bindings, open_driver
 from lumi.backends.cuda.pinned import Pool
+from lumi.backends.cuda.tensormap import Box, encode
 from lumi.runtime.device import Array
 
 STAGING = 4 << 20
@@ -21,6 +22,9 @@ STAGING = 4 << 20
 
 Piece: TypeAlias = "tuple[int, Array]"
 """An address on the GPU and the bytes that are to lie there, at most `STAGING`."""
+
+Argument: TypeAlias = "tuple[Any, type | None]"
+"""An argument of a kernel with its C type; what the driver makes itself has none."""
 
 _UNTIMED = 2
 """CU_EVENT_DISABLE_TIMING."""
@@ -209,10 +213,10 @@ class Gpu:
         blocks: int,
         threads: int,
         shared: int,
-        values: Sequence[tuple[int, type]],
+        values: Sequence[Argument],
         early: bool,
     ) -> None:
-        """Put a kernel on the stream; `values` are its arguments with their C types.
+        """Put a kernel on the stream; `values` are its arguments.
 
         With `early` it may start before the one before it has ended: it waits for that one by itself.
         """
@@ -229,6 +233,11 @@ class Gpu:
         numbers, kinds = zip(*values, strict=True)
         with self._lock, self.active():
             check(cuda.cuLaunchKernelEx(config, function.handle, (numbers, kinds), 0))
+
+    def tensor_map(self, address: int, box: Box) -> Any:
+        """How the copy engine sees the buffer at this address, as an argument of a kernel."""
+        with self._lock, self.active():
+            return check(encode(self._bindings, address, box))
 
     def unload(self, module: Any) -> None:
         """Free a kernel."""

@@ -15,10 +15,11 @@ from lumi.backends.cuda import gemm
 from lumi.backends.cuda.compile import compile_cubins
 from lumi.backends.cuda.cublas import Library, open_library
 from lumi.backends.cuda.emit import STAGED, Code, emit, source
-from lumi.backends.cuda.gpu import Function, Gpu, Graph
+from lumi.backends.cuda.gpu import Argument, Function, Gpu, Graph
 from lumi.backends.cuda.mail import Mail
 from lumi.backends.cuda.schedule import DEFAULT, schedules
 from lumi.backends.cuda.staged import ROOM
+from lumi.backends.cuda.wgmma import plan as groups
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step
 
@@ -80,14 +81,20 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
 
 
 def fitting(step: Step, gpu: Gpu) -> Step:
-    """The step under a schedule that the GPU can run: its own, or one of its template, or the default."""
+    """The step under a schedule that the GPU can run: its own, or one of its template, or the default.
+
+    Where groups of warps cannot multiply, single ones do.
+    """
     template = step.schedule.template
     if template in STAGED:
         return step if gpu.starts_early and gpu.room >= ROOM else replace(step, schedule=DEFAULT)
+    if template == groups.TEMPLATE and gpu.arch != groups.ARCH:
+        template = ROOMY[0]
     if template not in ROOMY:
         return step
     alike = (replace(step, schedule=s) for s in schedules(step.kernel) if s.template == template)
-    fits = (s for s in (step, *alike) if emit(s, NAME).shared <= gpu.room)
+    own = (step,) if step.schedule.template == template else ()
+    fits = (s for s in (*own, *alike) if emit(s, NAME).shared <= gpu.room)
     return next(fits, replace(step, schedule=DEFAULT))
 
 
@@ -153,11 +160,12 @@ class Launches:
     def _launch(self, entry: Entry, early: bool) -> None:
         kernel, code = entry.kernel, entry.kernel.code
         place = self._mail.address + 8 * self._places[kernel.names]
-        values: list[tuple[int, type]] = [(a, ctypes.c_void_p) for a in (*entry.addresses, place)]
+        values: list[Argument] = [(a, ctypes.c_void_p) for a in (*entry.addresses, place)]
         if code.streams or code.walks:
             values.append((entry.mask, ctypes.c_uint32))
         if code.walks:
             values.append((entry.since, ctypes.c_int32))
+        values += [(self._gpu.tensor_map(entry.addresses[box.buffer], box), None) for box in code.maps]
         blocks = max(1, min(entry.cells, self._gpu.units * code.resident))
         blocks = -(-blocks // code.cluster) * code.cluster
         self._gpu.launch(kernel.function, blocks, code.threads, code.shared, values, early)

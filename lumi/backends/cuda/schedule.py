@@ -15,6 +15,7 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
   sharing one.
 - `mma`: for products of halves by tensor cores, tiles of which pass through `stages` stages in shared memory;
   see `mma.plan` for its numbers.
+- `wgmma`: the same where groups of four warps multiply at once, on the GPUs that can; see `wgmma.plan`.
 - `walk`: for loops that carry weighed sums of the rows of a cache: blocks share their positions, each of
   `warps` warps copies rows ahead through `stages` stages, and has `least` turns at least.
 - `cublaslt`: for matrix products with what the library does to a result, where there is the library; see
@@ -109,6 +110,7 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
         *(_staged(kernel) if reduces else ()),
         *(_walks(kernel) if reduces else ()),
         *(gemm.SCHEDULES if is_product else ()),
+        *(known.look(kernel).groups if reduces else ()),
         *(known.look(kernel).schedules if reduces else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),
     )

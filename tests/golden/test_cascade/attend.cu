@@ -35,7 +35,7 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
       const double high14 = (double)from < high12;
       return from + 64 <= (int)d_keys && low13 > 0;
     };
-    const Span whole = first_that(live, is_whole);
+    Span whole = first_that(live, is_whole);
     float c_m0[4];
     #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -51,8 +51,8 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
       copy_tile<128, 8, 128, 8, false>(shared, b0_Q + (i64)x_g_3 * (64 * d_seq) + (i64)x_h_5 * (128 * d_seq) + (i64)first_row * 64 + (i64)0, 64, (int)d_seq - first_row, 64 - 0);
     }
     if (live.first + 0 < live.last) {
-      const int position = 0 + (live.first + 0) * 64;
       const u32 stage = shared + 16384 + (0) * 16384;
+      const int position = 0 + (live.first + 0) * 64;
       {
         copy_tile<64, 8, 128, 8, false>(stage, b1_K + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)0, 64, (int)d_keys - position, 64 - 0);
       }
@@ -64,8 +64,8 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
       async_wait<0>();
       __syncthreads();
       if (turn < live.last) {
-        const int position = 0 + (turn) * 64;
         const u32 stage = shared + 16384 + (0) * 16384;
+        const int position = 0 + (turn) * 64;
         {
           copy_tile<64, 8, 128, 8, false>(stage + 8192, b2_V + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)first_column, 64, (int)d_keys - position, 64 - first_column);
         }
@@ -86,15 +86,15 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
         #pragma unroll
         for (int i = 0; i < 4; i++) {
           const int x_i_17 = least(row + i * 8, (int)d_seq - 1);
-          float r = -INFINITY;
+          float r[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
           #pragma unroll
           for (int j = 0; j < 8; j++) {
             const int x_j_18 = first + pair + j * 8 + 0;
             const int x_j_19 = first + pair + j * 8 + 1;
-            r = larger(r, s15[i][j * 2 + 0]);
-            r = larger(r, s15[i][j * 2 + 1]);
+            r[j * 2 % 4 + 0] = larger(r[j * 2 % 4 + 0], s15[i][j * 2 + 0]);
+            r[j * 2 % 4 + 1] = larger(r[j * 2 % 4 + 1], s15[i][j * 2 + 1]);
           }
-          r16[i] = quad_max(r) * 0.088388347f;
+          r16[i] = quad_max(larger(larger(r[0], r[1]), larger(r[2], r[3]))) * 0.088388347f;
         }
         float t20[4];
         #pragma unroll
@@ -124,15 +124,15 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
         #pragma unroll
         for (int i = 0; i < 4; i++) {
           const int x_i_33 = least(row + i * 8, (int)d_seq - 1);
-          float r = 0.0f;
+          float r[4] = {0.0f, 0.0f, 0.0f, 0.0f};
           #pragma unroll
           for (int j = 0; j < 8; j++) {
             const int x_j_34 = first + pair + j * 8 + 0;
             const int x_j_35 = first + pair + j * 8 + 1;
-            r = (r + t23[i][j * 2 + 0]);
-            r = (r + t23[i][j * 2 + 1]);
+            r[j * 2 % 4 + 0] = (r[j * 2 % 4 + 0] + t23[i][j * 2 + 0]);
+            r[j * 2 % 4 + 1] = (r[j * 2 % 4 + 1] + t23[i][j * 2 + 1]);
           }
-          r32[i] = r;
+          r32[i] = ((r[0] + r[1]) + (r[2] + r[3]));
         }
         float t36[4];
         #pragma unroll
@@ -182,8 +182,8 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
         async_wait<0>();
         __syncthreads();
         if (turn + 1 < live.last) {
-          const int position = 0 + (turn + 1) * 64;
           const u32 stage = shared + 16384 + (0) * 16384;
+          const int position = 0 + (turn + 1) * 64;
           {
             copy_tile<64, 8, 128, 8, false>(stage, b1_K + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)0, 64, (int)d_keys - position, 64 - 0);
           }
@@ -221,15 +221,15 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
         #pragma unroll
         for (int i = 0; i < 4; i++) {
           const int x_i_58 = least(row + i * 8, (int)d_seq - 1);
-          float r = -INFINITY;
+          float r[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
           #pragma unroll
           for (int j = 0; j < 8; j++) {
             const int x_j_59 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
             const int x_j_60 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
-            r = larger(r, (first + pair + j * 8 < (int)d_keys ? t50[i][j * 2 + 0] : -INFINITY));
-            r = larger(r, (first + pair + j * 8 + 1 < (int)d_keys ? t50[i][j * 2 + 1] : -INFINITY));
+            r[j * 2 % 4 + 0] = larger(r[j * 2 % 4 + 0], (first + pair + j * 8 < (int)d_keys ? t50[i][j * 2 + 0] : -INFINITY));
+            r[j * 2 % 4 + 1] = larger(r[j * 2 % 4 + 1], (first + pair + j * 8 + 1 < (int)d_keys ? t50[i][j * 2 + 1] : -INFINITY));
           }
-          r57[i] = quad_max(r) * 0.088388347f;
+          r57[i] = quad_max(larger(larger(r[0], r[1]), larger(r[2], r[3]))) * 0.088388347f;
         }
         float t61[4];
         #pragma unroll
@@ -259,15 +259,15 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
         #pragma unroll
         for (int i = 0; i < 4; i++) {
           const int x_i_74 = least(row + i * 8, (int)d_seq - 1);
-          float r = 0.0f;
+          float r[4] = {0.0f, 0.0f, 0.0f, 0.0f};
           #pragma unroll
           for (int j = 0; j < 8; j++) {
             const int x_j_75 = least(first + pair + j * 8 + 0, (int)d_keys - 1);
             const int x_j_76 = least(first + pair + j * 8 + 1, (int)d_keys - 1);
-            r = (r + (first + pair + j * 8 < (int)d_keys ? t64[i][j * 2 + 0] : 0.0f));
-            r = (r + (first + pair + j * 8 + 1 < (int)d_keys ? t64[i][j * 2 + 1] : 0.0f));
+            r[j * 2 % 4 + 0] = (r[j * 2 % 4 + 0] + (first + pair + j * 8 < (int)d_keys ? t64[i][j * 2 + 0] : 0.0f));
+            r[j * 2 % 4 + 1] = (r[j * 2 % 4 + 1] + (first + pair + j * 8 + 1 < (int)d_keys ? t64[i][j * 2 + 1] : 0.0f));
           }
-          r73[i] = r;
+          r73[i] = ((r[0] + r[1]) + (r[2] + r[3]));
         }
         float t77[4];
         #pragma unroll
@@ -317,8 +317,8 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
         async_wait<0>();
         __syncthreads();
         if (turn + 1 < live.last) {
-          const int position = 0 + (turn + 1) * 64;
           const u32 stage = shared + 16384 + (0) * 16384;
+          const int position = 0 + (turn + 1) * 64;
           {
             copy_tile<64, 8, 128, 8, false>(stage, b1_K + (i64)x_h_5 * (64 * d_keys) + (i64)position * 64 + (i64)0, 64, (int)d_keys - position, 64 - 0);
           }

@@ -26,6 +26,10 @@ COMBINE = {"sum": "({} + {})", "max": "larger({}, {})"}
 """How a reduction takes in a value."""
 
 
+CHAINS = 4
+"""Partial results of a reduction in a thread, so that one operation need not wait for the one before it."""
+
+
 class CascadeWriter(TensorWriter):
     """Writes the function of a form with a cascade."""
 
@@ -70,20 +74,20 @@ class CascadeWriter(TensorWriter):
         span = loop_range(w, self.loop, self.axis)
         length = f"{span.stop} - {span.start}"
         turns = w.declare("int", f"({length} + {plan.columns - 1}) / {plan.columns}", "turns")
-        self._spans(span, turns)
-        self._begin()
+        self.spans(span, turns)
+        self.begin_carries()
         self._start_copies(span)
         rows = self._hold_rows()
-        self._hold_loads()
+        self.hold_loads()
         with w.block("for (int turn = live.first; turn < live.last; turn++) ", tile=True):
             w.line(f"const int first = {span.start} + turn * {plan.columns};")
             self._turn(span, rows)
         w.line("async_wait<0>();")
-        self._finish()
+        self.finish_carries()
         self.store_all(form.stores)
         w.line("__syncthreads();")
 
-    def _spans(self, span: Range, turns: str) -> None:
+    def spans(self, span: Range, turns: str) -> None:
         """The tiles that are not skipped, and among them those where nothing is masked."""
         w, plan = self.w, self.plan
 
@@ -102,13 +106,13 @@ class CascadeWriter(TensorWriter):
             test("may_hold", masks.may_hold(self.loop.guards))
             w.line(f"live = all_that({turns}, may_hold);")
         test("is_whole", masks.is_whole(self.masks))
-        w.line("const Span whole = first_that(live, is_whole);")
+        w.line("Span whole = first_that(live, is_whole);")
 
     def _last_row(self) -> str:
         last = f"first_row + {self.plan.rows}"
         return f"{last} - 1" if not self.tiles.row.stop else f"least({last}, {self.tiles.row.stop}) - 1"
 
-    def _begin(self) -> None:
+    def begin_carries(self) -> None:
         """Declare what is carried."""
         for carry in self.found.rows:
             name = f"c_{spell.identifier(carry.previous)}"
@@ -125,37 +129,47 @@ class CascadeWriter(TensorWriter):
     # -- factors
 
     @property
-    def _first(self) -> list[Tile]:
+    def first_tiles(self) -> list[Tile]:
+        """The tiles of positions that rows are multiplied with."""
         return [self.plan.tile(f) for f in factors(self.found.products, "b")]
 
     @property
-    def _second(self) -> list[Tile]:
-        first = self._first
+    def second_tiles(self) -> list[Tile]:
+        """The tiles of positions that are summed up."""
+        first = self.first_tiles
         found = [self.plan.tile(f) for f in factors([u.product for u in self.found.updates], "b")]
         return [t for t in found if t not in first]
 
     def _start_copies(self, span: Range) -> None:
         """Ask for the rows of the block, and for the first tiles of positions."""
         plan = self.plan
+        self.copy_rows()
+        for n in range(max(plan.stages - 1, 1)):
+            self._fetch(self.first_tiles, f"live.first + {n}", str(n), span)
+            if plan.stages > 1:
+                self._fetch(self.second_tiles, f"live.first + {n}", str(n), span)
+
+    def copy_rows(self) -> None:
+        """Copy the rows of the block."""
         for factor in factors(self.found.products, "a"):
-            tile = plan.tile(factor)
+            tile = self.plan.tile(factor)
             starts = {factor.outer: "first_row", factor.summed: "0"}
             self.copy(tile, self.at(tile, "shared"), starts, {})
-        for n in range(max(plan.stages - 1, 1)):
-            self._fetch(self._first, f"live.first + {n}", str(n), span)
-            if plan.stages > 1:
-                self._fetch(self._second, f"live.first + {n}", str(n), span)
+
+    def copy_turn(self, tiles: list[Tile], turn: str, span: Range) -> None:
+        """Copy tiles of positions of a turn to the address `stage`."""
+        self.w.line(f"const int position = {span.start} + ({turn}) * {self.plan.columns};")
+        for tile in tiles:
+            factor = tile.factor
+            starts = {factor.outer: "first_column", factor.summed: "0"} | {self.axis: "position"}
+            self.copy(tile, self.at(tile, "stage"), starts, {self.axis: span.stop})
 
     def _fetch(self, tiles: list[Tile], turn: str, slot: str, span: Range) -> None:
         """Ask for tiles of positions of a turn, if there is one, as a group of copies."""
         w, plan = self.w, self.plan
         with w.block(f"if ({turn} < live.last) "):
-            w.line(f"const int position = {span.start} + ({turn}) * {plan.columns};")
             w.line(f"const u32 stage = shared + {plan.kept} + ({slot}) * {plan.stage};")
-            for tile in tiles:
-                factor = tile.factor
-                starts = {factor.outer: "first_column", factor.summed: "0"} | {self.axis: "position"}
-                self.copy(tile, self.at(tile, "stage"), starts, {self.axis: span.stop})
+            self.copy_turn(tiles, turn, span)
         w.line("async_commit();")
 
     def _hold_rows(self) -> dict[Stored, str]:
@@ -180,7 +194,7 @@ class CascadeWriter(TensorWriter):
         product = next(p for p in self.found.products if p.a == factor)
         return self.plan.depth_of(product)
 
-    def _hold_loads(self) -> None:
+    def hold_loads(self) -> None:
         """Keep what is loaded for rows and does not change from turn to turn."""
         roots: list[Operand] = [s.value for s in self.loop.body if isinstance(s, Reduce)]
         roots += [c.value for c in self.form.computed] + [c.next for c in self.found.rows]
@@ -202,24 +216,24 @@ class CascadeWriter(TensorWriter):
         w.line(f"async_wait<{2 * plan.stages - 3 if many else 0}>();")
         w.line("__syncthreads();")
         if many:
-            self._fetch(self._first, f"turn + {ahead}", following, span)
+            self._fetch(self.first_tiles, f"turn + {ahead}", following, span)
         else:
-            self._fetch(self._second, "turn", "0", span)
+            self._fetch(self.second_tiles, "turn", "0", span)
         w.line(f"const u32 tiles = shared + {plan.kept} + slot * {plan.stage};")
-        self._open_positions("", span)
+        self.open_positions("", span)
         for product in self.found.products:
             self._product(product, rows)
         held = dict(self.tiles.held)
         for whole in (True, False):
             header = "if (turn >= whole.first && turn < whole.last) " if whole else "else "
             with w.block(header):
-                self._open_positions("" if whole else span.stop, span)
-                self._elements(whole)
+                self.open_positions("" if whole else span.stop, span)
+                self.compute_elements(whole)
                 self._update_all(span)
             self.tiles.held = dict(held)
             self.elements.scaled.clear()
 
-    def _open_positions(self, stop: str, span: Range) -> None:
+    def open_positions(self, stop: str, span: Range) -> None:
         """Share the positions of a turn as columns, which may lie behind `stop` unless that is empty."""
         even = span.multiple % 2 == 0
         count = self.plan.columns // 8
@@ -232,9 +246,9 @@ class CascadeWriter(TensorWriter):
         w.line("__syncthreads();")
         if many:
             following = f"(turn - live.first + {ahead}) % {plan.stages}"
-            self._fetch(self._second, f"turn + {ahead}", following, span)
+            self._fetch(self.second_tiles, f"turn + {ahead}", following, span)
         else:
-            self._fetch(self._first, "turn + 1", "0", span)
+            self._fetch(self.first_tiles, "turn + 1", "0", span)
 
     def _product(self, product: Product, rows: dict[Stored, str]) -> None:
         """A product with the tile of positions."""
@@ -260,7 +274,7 @@ class CascadeWriter(TensorWriter):
 
     # -- elements of a turn
 
-    def _elements(self, whole: bool) -> None:
+    def compute_elements(self, whole: bool) -> None:
         """Everything between the products of a turn and the sums, in the order of the kernel."""
         self.ragged = not whole
         self.elements.passed = self.masks.tests if whole else frozenset()
@@ -345,10 +359,10 @@ class CascadeWriter(TensorWriter):
         w = self.w
         name = w.fresh("r")
         identity = ctype.literal(float(arithmetic.identity(statement.op, F32)), F32)
-        scale = self._scale_of(statement)
+        scale, combine = self._scale_of(statement), COMBINE[statement.op]
         self.tiles.array(name, F32, True, None)
         with self.tiles.rows():
-            w.line(f"float r = {identity};")
+            w.line(f"float r[{CHAINS}] = {{{', '.join([identity] * CHAINS)}}};")
             with self.tiles.across(self.axis):
                 value = self.elements.value(statement.value, F32)
                 if scale != 1.0:
@@ -359,10 +373,11 @@ class CascadeWriter(TensorWriter):
                     if self.ragged:
                         seen = self.tiles.inside(along, "j", copy)
                         text = f"({seen} ? {text} : {identity})"
-                    w.line(f"r = {COMBINE[statement.op].format('r', text)};")
-            joined = (
-                "r" if statement.var in [r for r, _ in self.partial.values()] else f"quad_{statement.op}(r)"
-            )
+                    chain = f"r[j * 2 % {CHAINS} + {copy}]"
+                    w.line(f"{chain} = {combine.format(chain, text)};")
+            joined = combine.format(combine.format("r[0]", "r[1]"), combine.format("r[2]", "r[3]"))
+            if statement.var not in [r for r, _ in self.partial.values()]:
+                joined = f"quad_{statement.op}({joined})"
             w.line(f"{name}[i] = {joined}{f' * {scale!r}f' if scale != 1.0 else ''};")
         self.held(statement.var, name, None)
 
@@ -377,6 +392,10 @@ class CascadeWriter(TensorWriter):
         """Make the next values of what is carried the previous ones."""
         for number, update in enumerate(self.found.updates):
             self._add(update, None if number else span)
+        self.advance_rows()
+
+    def advance_rows(self) -> None:
+        """Make the next values of rows the previous ones."""
         w = self.w
         with self.each_row():
             for carry in self.found.rows:
@@ -394,13 +413,9 @@ class CascadeWriter(TensorWriter):
         """Scale a sum so far, and add the products of what the turn computed, once their factors came."""
         w, plan, product = self.w, self.plan, update.product
         result = self.tiles.held[update.carry.previous].name
-        if update.factor is not None:
-            factor = self.tiles.held[update.factor].name
-            width = 2 * self.tiles.columns[product.columns].count
-            with self.each_row(), w.block(f"#pragma unroll\nfor (int j = 0; j < {width}; j++) "):
-                w.line(f"{result}[i][j] *= {factor}[i];")
+        self.scale(update)
         assert isinstance(product.a, Computed), "a cascade sums up what it computes"
-        weights = self._weights(product.a)
+        weights = self.weights_of(product.a)
         count, parts = steps(plan.columns), 1 if product.a.exact else plan.parts
         names = [w.fresh("a") for _ in range(parts)]
         for number, name in enumerate(names):
@@ -417,11 +432,20 @@ class CascadeWriter(TensorWriter):
             for name in names:
                 w.line(f"multiply<{self.bf16}>({result}, {name}[k], b);")
 
+    def scale(self, update: Update) -> None:
+        """Scale a sum so far."""
+        if update.factor is None:
+            return
+        result, factor = (self.tiles.held[v].name for v in (update.carry.previous, update.factor))
+        width = 2 * self.tiles.columns[update.product.columns].count
+        with self.each_row(), self.w.block(f"#pragma unroll\nfor (int j = 0; j < {width}; j++) "):
+            self.w.line(f"{result}[i][j] *= {factor}[i];")
+
     def each_row(self) -> AbstractContextManager[object]:
         """A loop over the numbers of a thread's rows."""
         return self.w.block(f"#pragma unroll\nfor (int i = 0; i < {self.tiles.row.count}; i++) ")
 
-    def _weights(self, computed: Computed) -> str:
+    def weights_of(self, computed: Computed) -> str:
         """The array of a computed factor, 0 behind the end of the loop, that may be changed."""
         w, name = self.w, self.w.fresh("p")
         self.tiles.array(name, F32, True, self.axis)
@@ -435,7 +459,7 @@ class CascadeWriter(TensorWriter):
                 w.line(f"{name}[i][j * 2 + {copy}] = {text};")
         return name
 
-    def _finish(self) -> None:
+    def finish_carries(self) -> None:
         """Join what threads summed up alone, and call what was carried by its last name."""
         w = self.w
         for carry in self.found.rows:

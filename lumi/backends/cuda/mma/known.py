@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from lumi.backends.cuda.mma.form import Form, RefusalError
 from lumi.backends.cuda.mma.plan import schedules
 from lumi.backends.cuda.mma.recognise import recognise
+from lumi.backends.cuda.wgmma import plan
 from lumi.llir.kernel import Kernel, Schedule, Statement
 
 MOST = 512
@@ -15,12 +16,15 @@ MOST = 512
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the kernels with one tile program; no form where they are refused."""
+    """What is known of the kernels with one tile program; no form where they are refused.
+
+    `schedules` are those of warps alone, `groups` those of groups of warps."""
 
     body: tuple[Statement, ...]
     grid: tuple[str, ...]
     form: Form | None
     schedules: tuple[Schedule, ...]
+    groups: tuple[Schedule, ...] = ()
 
 
 _KNOWN: dict[int, Known] = {}
@@ -41,4 +45,4 @@ def _examined(kernel: Kernel) -> Known:
         form = recognise(kernel)
     except RefusalError:
         return Known(kernel.body, kernel.grid, None, ())
-    return Known(kernel.body, kernel.grid, form, schedules(form))
+    return Known(kernel.body, kernel.grid, form, schedules(form), plan.schedules(form))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from lumi.backends.cuda.expression import divides
 from lumi.backends.cuda.mma.form import Form, Product, RefusalError, Stored, Sums
@@ -83,6 +84,8 @@ def up(number: int, multiple: int) -> int:
 class Plan:
     """The numbers of a form.  `parts` are the halves a computed factor is cut into."""
 
+    placing: ClassVar[type[Placing]]
+
     form: Form
     rows: int
     columns: int
@@ -97,7 +100,7 @@ class Plan:
     kept: int = field(init=False)
 
     def __post_init__(self) -> None:
-        made = _Placing(self)
+        made = self.placing(self)
         made.place()
         object.__setattr__(self, "tiles", made.tiles)
         object.__setattr__(self, "stage", made.stage)
@@ -167,15 +170,22 @@ class Plan:
         return turn + sums + held + per_row * (2 * len(form.cascade.rows) + 2) + 4 * self.row_tiles + OTHERS
 
 
-class _Placing:
+class Placing:
     """Lays the tiles of a plan out in shared memory: those of a stage, and those that are kept."""
+
+    align: ClassVar[int] = 128
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.tiles: dict[tuple[str, str], Tile] = {}
         self.stage = self.kept = 0
 
+    def shape(self, factor: Stored, across: int, down: int) -> tuple[int, int]:
+        """Lines, and halves of a line, of a factor that has so many positions across and along the sum."""
+        return (across, down) if factor.is_summed_along else (down, across)
+
     def place(self) -> None:
+        """Give every tile its place."""
         form = self.plan.form
         if form.cascade is None:
             for sums in form.sums:
@@ -193,15 +203,18 @@ class _Placing:
                 continue
             tile = self._tile(product, factor, place)
             self.tiles[key] = tile
-            place = up(place + tile.size, 128)
+            place = up(place + tile.size, self.align)
         return place
 
     def _tile(self, product: Product, factor: Stored, place: int) -> Tile:
         plan = self.plan
         across = plan.rows if factor.outer == plan.form.row else plan.width_of(factor.outer)
         down = plan.depth_of(product)
-        lines, elements = (across, down) if factor.is_summed_along else (down, across)
+        lines, elements = self.shape(factor, across, down)
         return Tile(factor, lines, elements // PIECE, place, aligned(plan.form, product, factor))
+
+
+Plan.placing = Placing
 
 
 def _factors(products: Iterable[Product]) -> Iterable[tuple[Product, Stored]]:
@@ -260,7 +273,7 @@ def _fault(made: Plan) -> str:
         return "its warps do not share its tile"
     if form.cascade is not None and (made.wide > 1 or made.columns % STEP):
         return "its warps do not share its rows"
-    if any(not c.exact for c in form.computed) and not _may_have(form, made.parts):
+    if any(not c.exact for c in form.computed) and not may_have(form, made.parts):
         return f"a computed factor of {form.dtype} cannot be {made.parts} halves"
     if any(n & (n - 1) for n in (made.high, made.wide, made.warp_rows, made.columns // made.wide)):
         return "its warps do not divide its tile by powers of two"
@@ -271,7 +284,7 @@ def _fault(made: Plan) -> str:
     return ""
 
 
-def _may_have(form: Form, parts: int) -> bool:
+def may_have(form: Form, parts: int) -> bool:
     """Whether computed factors may be cut into so many halves.
 
     One rounds them, which is what happens to the results anyway; three are as exact as f32.  Halves with

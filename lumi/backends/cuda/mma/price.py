@@ -48,7 +48,7 @@ CACHE = 5.5e12
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class Turn:
     """What a block does in a turn: cycles of products, of elementwise work; bytes that it asks for."""
 
     products: float
@@ -62,18 +62,18 @@ def seconds(made: Plan, dims: Mapping[str, int], machine: Machine, traffic: floa
     sizes = {a: max(dim.value(e, dims), 1) for a, e in axes.items()}
     high, wide = -(-sizes[form.row] // made.rows), -(-sizes[form.column] // made.width_of(form.column))
     cells = high * wide * math.prod(sizes[a] for a in form.outer)
-    turns, turn = _turns(made, sizes, dims), _turn(made)
+    count, one = turns(made, sizes, dims), turn(made, RATE)
     blocks = _resident(made)
     here = min(blocks, max(1, cells // machine.units))
     warps = made.threads // 32 * here
     filled = math.sqrt(min(1.0, warps / BUSY))
-    work = (turn.products + ALONE * turn.elements) / filled
+    work = (one.products + ALONE * one.elements) / filled
     waiting = LATENCY / max(made.stages - 1, 0.7) / here
-    cell = turns * max(work, waiting) + 2 * LATENCY / here + _epilogue(made)
+    cell = count * max(work, waiting) + 2 * LATENCY / here + epilogue(made)
     waves = cells / machine.units
     rounds = max(math.ceil(waves), 1) if waves < blocks else waves + 0.5
     compute = rounds * cell * CYCLE
-    memory = max(traffic / machine.bandwidth, cells * turns * turn.bytes / CACHE)
+    memory = max(traffic / machine.bandwidth, cells * count * one.bytes / CACHE)
     return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
 
 
@@ -83,7 +83,7 @@ def _resident(made: Plan) -> int:
     return max(1, min(SHARED // (made.shared + 1024), REGISTERS // registers, 2048 // made.threads))
 
 
-def _turns(made: Plan, sizes: Mapping[str, int], dims: Mapping[str, int]) -> float:
+def turns(made: Plan, sizes: Mapping[str, int], dims: Mapping[str, int]) -> float:
     """Turns of a cell, those that are skipped left out."""
     cascade = made.form.cascade
     if cascade is None:
@@ -106,8 +106,8 @@ def _stages(made: Plan, product: Product, sizes: Mapping[str, int]) -> int:
     return -(-length // made.depth) * math.prod(sizes[a] for a in product.outer_summed)
 
 
-def _turn(made: Plan) -> _Turn:
-    """The work of a block in a turn; of several sums, that of the longest list of products."""
+def turn(made: Plan, rate: float) -> Turn:
+    """The work of a block in a turn, at `rate` operations a cycle; of several sums, that of the longest."""
     form, products, moved = made.form, 0.0, dict[object, float]()
     groups = [s.products for s in form.sums] or [form.products]
     for product in max(groups, key=len):
@@ -117,11 +117,11 @@ def _turn(made: Plan) -> _Turn:
         read = made.high * columns * depth * 2.0
         if isinstance(product.a, Stored) and not made.held:
             read += made.wide * made.rows * depth * 2.0
-        products += max(operations / RATE, read * max(parts, 1) / BANKS)
+        products += max(operations / rate, read * max(parts, 1) / BANKS)
         for factor in (product.a, product.b):
             if isinstance(factor, Stored) and not (form.cascade is not None and factor is product.a):
                 moved[factor] = float(made.tile(factor).size)
-    return _Turn(products, _elements(form, made), sum(moved.values()))
+    return Turn(products, _elements(form, made), sum(moved.values()))
 
 
 def _elements(form: Form, made: Plan) -> float:
@@ -138,6 +138,6 @@ def _elements(form: Form, made: Plan) -> float:
     return made.rows * (work * made.columns + rescaled) / LANES
 
 
-def _epilogue(made: Plan) -> float:
+def epilogue(made: Plan) -> float:
     """Cycles of what follows the sums, of which every column costs about an operation and a store."""
     return made.rows * made.width_of(made.form.column) * (STEP / LANES)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lumi.backends.clike.loops import loop_range
 from lumi.backends.cuda.mma.form import Stored, Sums
 from lumi.backends.cuda.mma.plan import Plan
 from lumi.backends.cuda.mma.writer import TensorWriter, factors, steps
 from lumi.backends.cuda.scope import single
 from lumi.dtype import F32
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The stages of sums: from where to where, `inner` along their axis, `total` with the axes around it."""
+
+    start: str
+    stop: str
+    inner: str
+    total: str
 
 
 class SumWriter(TensorWriter):
@@ -36,15 +48,11 @@ class SumWriter(TensorWriter):
     def _sum(self, sums: Sums) -> None:
         """The stages of sums over the same axes."""
         w, plan = self.w, self.plan
-        span = loop_range(w, sums.loop, sums.summed) if sums.loop is not None else w.ranges[sums.summed]
-        turns = w.declare("int", f"({span.stop} - {span.start} + {plan.depth - 1}) / {plan.depth}", "turns")
-        total = turns
-        if sums.outer_summed:
-            counts = [w.extent(self.kernel.axes[a]) for a in sums.outer_summed]
-            total = w.declare("int", " * ".join([turns, *counts]), "total")
+        turns = self.turns(sums)
+        total = turns.total
         ahead = plan.stages - 1
         with w.block(f"#pragma unroll\nfor (int n = 0; n < {ahead}; n++) "):
-            self._fetch(sums, span.start, span.stop, turns, total, f"shared + n * {plan.stage}")
+            self._fetch(sums, turns, f"shared + n * {plan.stage}")
         self._declare(sums)
         w.line(f"async_wait<{plan.stages - 2}>();")
         w.line("__syncthreads();")
@@ -52,32 +60,45 @@ class SumWriter(TensorWriter):
         self._load(sums, "0", "0")
         with w.block(f"for (int turn = 0; turn < {total}; turn++) "):
             w.line(f"const int n = turn + {ahead};")
-            self._fetch(
-                sums, span.start, span.stop, turns, total, f"shared + n % {plan.stages} * {plan.stage}"
-            )
+            self._fetch(sums, turns, f"shared + n % {plan.stages} * {plan.stage}")
             self._turn(sums)
         w.line("async_wait<0>();")
         w.line("__syncthreads();")
 
-    def _fetch(self, sums: Sums, start: str, stop: str, turns: str, total: str, to: str) -> None:
-        """Ask for the factors of turn `n`, if there is one."""
+    def turns(self, sums: Sums) -> Turns:
+        """Declare how many stages sums have."""
         w, plan = self.w, self.plan
-        with w.block(f"if (n < {total}) "):
-            w.line(f"const u32 to = {to};")
-            place, rest = "n", ""
-            if sums.outer_summed:
-                place, rest = f"n % {turns}", w.declare("int", f"n / {turns}", "rest")
-            for axis in reversed(sums.outer_summed):
-                extent = w.extent(self.kernel.axes[axis])
-                w.here.opened[axis] = single(w.declare("int", f"{rest} % {extent}", "x"))
-                rest = w.declare("int", f"{rest} / {extent}", "rest")
-            summed = w.declare("int", f"{start} + {place} * {plan.depth}", "summed")
-            for side, outer in (("a", "first_row"), ("b", "first_column")):
-                for factor in factors(sums.products, side):
-                    tile = plan.tile(factor)
-                    starts = {factor.outer: outer, factor.summed: summed}
-                    self.copy(tile, self.at(tile, "to"), starts, {factor.summed: stop})
-        w.line("async_commit();")
+        span = loop_range(w, sums.loop, sums.summed) if sums.loop is not None else w.ranges[sums.summed]
+        inner = w.declare("int", f"({span.stop} - {span.start} + {plan.depth - 1}) / {plan.depth}", "turns")
+        total = inner
+        if sums.outer_summed:
+            counts = [w.extent(self.kernel.axes[a]) for a in sums.outer_summed]
+            total = w.declare("int", " * ".join([inner, *counts]), "total")
+        return Turns(span.start, span.stop, inner, total)
+
+    def _fetch(self, sums: Sums, turns: Turns, to: str) -> None:
+        """Ask for the factors of turn `n`, if there is one."""
+        with self.w.block(f"if (n < {turns.total}) "):
+            self.w.line(f"const u32 to = {to};")
+            self.copies(sums, turns)
+        self.w.line("async_commit();")
+
+    def copies(self, sums: Sums, turns: Turns) -> None:
+        """Copy the factors of turn `n` to the address `to`."""
+        w, plan = self.w, self.plan
+        place, rest = "n", ""
+        if sums.outer_summed:
+            place, rest = f"n % {turns.inner}", w.declare("int", f"n / {turns.inner}", "rest")
+        for axis in reversed(sums.outer_summed):
+            extent = w.extent(self.kernel.axes[axis])
+            w.here.opened[axis] = single(w.declare("int", f"{rest} % {extent}", "x"))
+            rest = w.declare("int", f"{rest} / {extent}", "rest")
+        summed = w.declare("int", f"{turns.start} + {place} * {plan.depth}", "summed")
+        for side, outer in (("a", "first_row"), ("b", "first_column")):
+            for factor in factors(sums.products, side):
+                tile = plan.tile(factor)
+                starts = {factor.outer: outer, factor.summed: summed}
+                self.copy(tile, self.at(tile, "to"), starts, {factor.summed: turns.stop})
 
     def _declare(self, sums: Sums) -> None:
         """Registers for the factors of two steps: one is loaded while the other is multiplied."""

@@ -66,12 +66,12 @@ class TensorWriter:
             w.line(f"const i64 {spell.dim_name(name)} = dims[{number}];")
         w.line("const u32 shared = shared_address(pool);")
         w.line(f"const int lane = threadIdx.x % {WARP}, warp = threadIdx.x / {WARP};")
-        high = self._count(form.row, plan.rows, "high")
-        wide = self._count(form.column, plan.width_of(form.column), "wide")
+        high = self.count(form.row, plan.rows, "high")
+        wide = self.count(form.column, plan.width_of(form.column), "wide")
         outer = [w.extent(self.kernel.axes[a]) for a in form.outer]
         total = " * ".join([*outer, high, wide])
         with w.block(f"for (int cell = blockIdx.x; cell < {total}; cell += gridDim.x) "):
-            self._open_cell(high, wide)
+            self.open_cell(high, wide)
             self.cell()
         return frame.text(self.kernel, w, self.name, plan.shared)
 
@@ -79,13 +79,14 @@ class TensorWriter:
         """Write what a cell does."""
         raise NotImplementedError
 
-    def _count(self, axis: str, tile: int, stem: str) -> str:
+    def count(self, axis: str, tile: int, stem: str) -> str:
+        """CUDA for the number of tiles along an axis."""
         extent = self.kernel.axes[axis]
         if isinstance(extent, int):
             return str(-(-extent // tile))
         return self.w.declare("int", f"({self.w.extent(extent)} + {tile - 1}) / {tile}", stem)
 
-    def _open_cell(self, high: str, wide: str) -> None:
+    def open_cell(self, high: str, wide: str) -> None:
         """Find the place of a cell: outer axes run slowest, the last of them fastest."""
         w, form, plan = self.w, self.form, self.plan
         rest = w.declare("int", f"cell / ({high} * {wide})", "rest")
@@ -123,9 +124,12 @@ class TensorWriter:
             left = [f"{stops.get(a, w.extent(self.kernel.axes[a]))} - {starts[a]}" for a in sizes]
             ends = any(a in self.chunked or not is_whole(self.form, a, size) for a, size in sizes.items())
             full = "false" if ends or tile.width < PIECE else "true"
-            numbers = f"{tile.lines}, {tile.chunks}, {self.plan.threads}, {tile.width}, {full}"
             distance = spell.extent(step(tile.factor, tile.lines_axis))
-            w.line(f"copy_tile<{numbers}>({to}, {pointer}, {distance}, {', '.join(left)});")
+            w.line(f"{self.copy_helper(tile, full)}({to}, {pointer}, {distance}, {', '.join(left)});")
+
+    def copy_helper(self, tile: Tile, full: str) -> str:
+        """The helper that copies a tile, which with `full` never ends early."""
+        return f"copy_tile<{tile.lines}, {tile.chunks}, {self.plan.threads}, {tile.width}, {full}>"
 
     def rows_of(self, tile: Tile, name: str, place: str, k: str) -> None:
         """Load the rows of a warp at a step of the sum into registers."""

@@ -1,0 +1,253 @@
+"""A loop over tiles of positions by groups of warps.
+
+The products of a turn run while those that sum up the turn before it do, and what is made of them is
+computed while the latter still run.  Turns go from the last to the first, so that where rows are masked
+by what follows them the tiles that are masked in part come first.
+"""
+
+from __future__ import annotations
+
+from lumi.backends.clike.loops import loop_range
+from lumi.backends.clike.scope import Range
+from lumi.backends.cuda.mma.cascade import CascadeWriter
+from lumi.backends.cuda.mma.form import Computed, Product, Stored, Update
+from lumi.backends.cuda.mma.plan import Tile, is_whole
+from lumi.backends.cuda.mma.writer import factors, steps
+from lumi.backends.cuda.wgmma.plan import GROUP
+from lumi.backends.cuda.wgmma.roles import Role
+from lumi.dtype import F32
+
+
+class _Turns(Role, CascadeWriter):
+    """What both kinds of threads know of the turns of a cell."""
+
+    def begin(self) -> None:
+        """The rings: of the rows, of the positions' first factors, and of their second ones."""
+        self.rings({"rows": 1, "early": self.plan.stages, "late": self.plan.stages})
+
+    def open_span(self) -> Range:
+        """The positions of the loop, and the tiles of them that are not skipped."""
+        span = loop_range(self.w, self.loop, self.axis)
+        length = f"{span.stop} - {span.start}"
+        turns = self.w.declare("int", f"({length} + {self.plan.columns - 1}) / {self.plan.columns}", "turns")
+        self.spans(span, turns)
+        self.w.line("settle(live);")
+        self.w.line("settle(whole);")
+        return span
+
+    def stage(self, ring: str) -> str:
+        """CUDA for the address of the stage at hand."""
+        return f"shared + {self.plan.kept} + {ring}.slot * {self.plan.stage}"
+
+
+class CascadeFeed(_Turns):
+    """Those that copy: the rows, then the factors of turn after turn."""
+
+    def begin(self) -> None:
+        """The rings and what is on its way."""
+        super().begin()
+        if not self.plan.bulk:
+            self.w.line("Feed<1> feed;")
+
+    def cell(self) -> None:
+        """The rows and the turns of a cell."""
+        w = self.w
+        span = self.open_span()
+        with w.block("if (live.first < live.last) "):
+            with w.block(""):
+                self.claim("rows", [self.plan.tile(f) for f in factors(self.found.products, "a")])
+                self.copy_rows()
+                self.sent("rows")
+            with w.block("for (int turn = live.last - 1; turn >= live.first; turn--) "):
+                self._copy("early", self.first_tiles, "turn", span)
+                with w.block("if (turn < live.last - 1) "):
+                    self._copy("late", self.second_tiles, "turn + 1", span)
+            self._copy("late", self.second_tiles, "live.first", span)
+
+    def _copy(self, ring: str, tiles: list[Tile], turn: str, span: Range) -> None:
+        w = self.w
+        with w.block(""):
+            self.claim(ring, tiles)
+            w.line(f"const u32 stage = {self.stage(ring)};")
+            self.copy_turn(tiles, turn, span)
+            self.sent(ring)
+
+    def end(self) -> None:
+        """Nothing is left on its way."""
+        if not self.plan.bulk:
+            self.w.line("feed.finish();")
+
+
+class CascadeUse(_Turns):
+    """Those that multiply, compute what becomes of the products, and store what was summed up."""
+
+    first_thread = GROUP
+
+    def begin(self) -> None:
+        """The rings, and the order of groups."""
+        super().begin()
+        if self.plan.in_order:
+            self.w.line(f"if (team == {self.plan.groups - 1}) order_pass<{2 * GROUP}>(0);")
+
+    def end(self) -> None:
+        """The first group takes the turn that is left."""
+        if self.plan.in_order:
+            self.w.line(f"if (team == 0) order_await<{2 * GROUP}>(0);")
+
+    def cell(self) -> None:
+        """The loop and the results."""
+        w, form = self.w, self.form
+        w.line("const int pair = lane % 4 * 2;")
+        w.line("const int column = first_column + pair;")
+        self.open_columns(form.column, "column")
+        self.tiles.held.clear()
+        span = self.open_span()
+        self.begin_carries()
+        with w.block("if (live.first < live.last) "):
+            self._all_turns(span)
+        self.finish_carries()
+        self.store_all(form.stores)
+
+    # -- turns
+
+    def _all_turns(self, span: Range) -> None:
+        """All turns: the first, those after it, and what the last one leaves to be summed up."""
+        w, plan = self.w, self.plan
+        self.open_positions("", span)
+        self.results: dict[str, str] = {}
+        for product in self.found.products:
+            self.results[product.var] = w.fresh("s")
+            self.tiles.array(self.results[product.var], F32, True, self.axis)
+        self.weights: dict[Computed, str] = {}
+        for computed in {u.product.a: None for u in self.found.updates}:
+            assert isinstance(computed, Computed), "a cascade sums up what it computes"
+            self.weights[computed] = w.fresh("p")
+            w.line(f"u32 {self.weights[computed]}[{steps(plan.columns)}][1][4];")
+        w.line("int turn = live.last - 1;")
+        self.hold_loads()
+        w.line("rows.await();")
+        never_ragged = self._is_never_ragged(span)
+        with w.block("", tile=True):
+            self._open_turn(span)
+            w.line("early.await();")
+            self._issue_first()
+            w.line("products_await<0>();")
+            self._take_first()
+            self._compute(span, never_ragged, follows=False)
+        if never_ragged:
+            self._loop(span, "live.first", whole=True)
+        else:
+            self._loop(span, "whole.last", whole=False)
+            self._loop(span, "whole.first", whole=True)
+            self._loop(span, "live.first", whole=False)
+        w.line("rows.release(0);")
+        w.line("rows.next();")
+        w.line("late.await();")
+        self._issue_second()
+        w.line("products_await<0>();")
+        self._take_second()
+
+    def _is_never_ragged(self, span: Range) -> bool:
+        """Whether no tile of the loop is masked or ends behind it."""
+        if self.masks.terms or self.is_sparse or self.loop.chunk is not None:
+            return False
+        return is_whole(self.form, self.axis, self.plan.columns)
+
+    def _open_turn(self, span: Range) -> None:
+        w, plan = self.w, self.plan
+        w.line(f"const int first = {span.start} + turn * {plan.columns};")
+        w.ranges[self.axis] = Range("first", span.stop, bound=plan.columns)
+
+    def _loop(self, span: Range, until: str, whole: bool) -> None:
+        """Turns down to one, in each of which the turn before it is summed up."""
+        w = self.w
+        header = f"for (turn--; turn >= most_of({until}, live.first); turn--) "
+        with w.block(header, tile=True):
+            self._open_turn(span)
+            self._await_order()
+            w.line("early.await();")
+            self._issue_first()
+            w.line("late.await();")
+            self._issue_second()
+            self._pass_order()
+            w.line("products_await<1>();")
+            self._take_first()
+            self._compute(span, whole, follows=True)
+        w.line("turn++;")
+
+    def _await_order(self) -> None:
+        if self.plan.in_order:
+            self.w.line(f"order_await<{2 * GROUP}>(team);")
+
+    def _pass_order(self) -> None:
+        if self.plan.in_order:
+            following = f"team == {self.plan.groups - 1} ? 0 : team + 1"
+            self.w.line(f"order_pass<{2 * GROUP}>({following});")
+
+    # -- products
+
+    def _issue_first(self) -> None:
+        w = self.w
+        w.line("products_begin();")
+        with w.block(""):
+            w.line(f"const u32 stage = {self.stage('early')};")
+            for product in self.found.products:
+                self._issue(product, self.results[product.var], starts=True)
+        w.line("products_end();")
+
+    def _issue(self, product: Product, result: str, starts: bool) -> None:
+        plan = self.plan
+        if isinstance(product.a, Stored):
+            a = self.at(plan.tile(product.a), "shared")
+        else:
+            a = self.weights[product.a]
+        self.products(product, result, a, self.at(plan.tile(product.b), "stage"), starts)
+
+    def _take_first(self) -> None:
+        """The products of the turn have come."""
+        for product in self.found.products:
+            self.w.line(f"settle({self.results[product.var]});")
+            self.held(product.var, self.results[product.var], self.axis)
+        self.w.line("early.release(early.slot);")
+        self.w.line("early.next();")
+
+    def _issue_second(self) -> None:
+        w = self.w
+        w.line("products_begin();")
+        with w.block(""):
+            w.line(f"const u32 stage = {self.stage('late')};")
+            for update in self.found.updates:
+                self._issue(update.product, self._sum_of(update), starts=False)
+        w.line("products_end();")
+
+    def _take_second(self) -> None:
+        """The turn before this one is summed up."""
+        for update in self.found.updates:
+            self.w.line(f"settle({self._sum_of(update)});")
+        for weights in self.weights.values():
+            self.w.line(f"settle({weights});")
+        self.w.line("late.release(late.slot);")
+        self.w.line("late.next();")
+
+    def _sum_of(self, update: Update) -> str:
+        return self.tiles.held[update.carry.previous].name
+
+    # -- what becomes of products
+
+    def _compute(self, span: Range, whole: bool, follows: bool) -> None:
+        """Compute what is carried and what is multiplied next, the turn before being summed up meanwhile."""
+        held = dict(self.tiles.held)
+        self.open_positions("" if whole else span.stop, span)
+        self.compute_elements(whole)
+        arrays = {computed: self.weights_of(computed) for computed in self.weights}
+        if follows:
+            self.w.line("products_await<0>();")
+            self._take_second()
+            for update in self.found.updates:
+                self.scale(update)
+        with self.w.block(f"#pragma unroll\nfor (int k = 0; k < {steps(self.plan.columns)}; k++) "):
+            for computed, array in arrays.items():
+                self.w.line(f"take_rows<{self.bf16}, false>({self.weights[computed]}[k], {array}, k);")
+        self.advance_rows()
+        self.tiles.held = held
+        self.elements.scaled.clear()

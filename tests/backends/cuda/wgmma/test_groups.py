@@ -1,0 +1,104 @@
+"""Products by groups of warps: their code, that it compiles, what is refused, and that it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from lumi.backends.cuda.compile import Cubin, compile_cubins
+from lumi.backends.cuda.emit import emit, source
+from lumi.backends.cuda.mma.form import RefusalError
+from lumi.backends.cuda.mma.known import look
+from lumi.backends.cuda.wgmma.plan import ARCH, plan
+from lumi.llir.kernel import Kernel, Schedule, Step
+from tests.backends.cuda.mma import test_cascade, test_sums
+from tests.backends.cuda.mma.forms import cascade, gated_pair, product
+
+FEW = 48
+"""Bytes that a thread may spill, where tiles are masked."""
+
+SUMS: dict[str, Kernel] = {
+    name: kernel for name, kernel in test_sums.KERNELS.items() if look(kernel).groups
+} | {
+    "several cells": product(700, 520, 192),
+    "several cells of weights along columns": product(512, 640, 320, "m k", "k n", epilogue="gated"),
+    "both across": product(264, 264, 104, "k m", "k n"),
+}
+CASCADES: dict[str, Kernel] = {
+    name: kernel for name, kernel in test_cascade.KERNELS.items() if look(kernel).groups
+}
+
+
+def schedules(kernel: Kernel) -> list[Schedule]:
+    """The schedules of a kernel, those where the copy engine copies also with threads that do."""
+    found = look(kernel).groups
+    copied = [Schedule(s.template, tuple(sorted((dict(s.options) | {"bulk": 0}).items()))) for s in found]
+    return list(dict.fromkeys((*found, *copied)))
+
+
+def test_cascade_becomes_this(golden: Callable[..., None]) -> None:
+    kernel = cascade("causal", 128)
+    golden(emit(Step(kernel, look(kernel).groups[0]), "attend").text, ".cu", name="attend")
+
+
+def test_product_becomes_this(golden: Callable[..., None]) -> None:
+    kernel = product(512, 640, 320, epilogue="bias")
+    golden(emit(Step(kernel, look(kernel).groups[0]), "product").text, ".cu", name="product")
+
+
+def test_kernels_compile_with_few_spills() -> None:
+    kernels = (
+        *(product(4096, 4096, 4096), product("seq", 4096, 4096, "m k", "k n", epilogue="gated")),
+        *(gated_pair(512, 512, 512), cascade("causal", 64), cascade("full", 128), cascade("window", 128)),
+    )
+    steps = [Step(k, s) for k in kernels for s in schedules(k)[:3]]
+    for step, cubin in zip(
+        steps, compile_cubins([source([emit(s, "kernel").text]) for s in steps], ARCH), strict=True
+    ):
+        assert isinstance(cubin, Cubin), cubin
+        assert cubin.spilled <= FEW, step.schedule
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "reason"),
+    [
+        (product(64, 64, 36), {}, "not copied 16 bytes at once"),
+        (product("seq", 64, 64), {"bulk": 1}, "the copy engine cannot bring its factors"),
+        (product(64, 64, 64), {"columns": 256, "stages": 9}, "bytes of shared memory"),
+        (gated_pair(64, 64, 64), {"columns": 256}, "registers"),
+        (cascade("causal", t="f16", out="f32"), {}, "would be rounded to f16"),
+        (cascade("causal"), {"columns": 72}, "no instruction has its tile"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_does_not_fit_is_refused(kernel: Kernel, options: dict[str, int], reason: str) -> None:
+    form = look(kernel).form
+    assert form is not None
+    with pytest.raises(RefusalError, match=reason):
+        plan(form, options)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", SUMS)
+def test_products_equal_the_numpy_executor(name: str) -> None:
+    every = schedules(SUMS[name])
+    first = list(SUMS).index(name)
+    chosen = [every[(first + 3 * k) % len(every)] for k in range(min(3, len(every)))]
+    test_sums.check(SUMS[name], [Step(SUMS[name], s) for s in dict.fromkeys(chosen)])
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", CASCADES)
+def test_cascades_equal_the_numpy_executor(name: str) -> None:
+    every = schedules(CASCADES[name])
+    first = list(CASCADES).index(name)
+    chosen = [every[(first + 4 * k) % len(every)] for k in range(min(3, len(every)))]
+    test_cascade.check(CASCADES[name], [Step(CASCADES[name], s) for s in dict.fromkeys(chosen)])
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", ["causal", "width 128"])
+def test_all_schedules_are_right(name: str) -> None:
+    kernel = CASCADES[name]
+    test_cascade.check(kernel, [Step(kernel, s) for s in schedules(kernel)])
