@@ -3,6 +3,7 @@
 #define __forceinline__ inline
 #define __global__
 #define __shared__ static
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __restrict__
 #define __launch_bounds__(...)
 #define __CUDA_ARCH__ 800
