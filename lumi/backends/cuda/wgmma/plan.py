@@ -189,11 +189,12 @@ CASCADES = tuple(
 
 
 def schedules(form: Form) -> tuple[Schedule, ...]:
-    """The schedules of a form that fit it."""
+    """The schedules of a form that fit it; with `parts` they round what the kernel does not."""
     found = []
+    exact = all(c.exact for c in form.computed)
     for numbers in SUMS if form.cascade is None else CASCADES:
         for bulk in (1, 0):
-            options = numbers | {"bulk": bulk}
+            options = numbers | {"bulk": bulk} | ({} if exact else {"parts": 1})
             try:
                 plan(form, options)
             except RefusalError:
