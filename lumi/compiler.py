@@ -149,7 +149,8 @@ def _saturate(work: Compilation) -> None:
 def _search(work: Compilation) -> None:
     """The kernels of each region; after Ctrl-C the remaining regions take the first plan that works."""
     options, timings, distinct = work.options, Timings(), work.distinct()
-    with measuring(open_backend(options.target), options.record, options.replay) as (backend, clock):
+    device = open_backend(options.target, exact="relaxed" not in options.families)
+    with measuring(device, options.record, options.replay) as (backend, clock):
         for number, (key, (variant, region)) in enumerate(distinct.items()):
             _tell(work, Stage.KERNELS, number, len(distinct), region.scope)
             stopped = any(f.explanation.interrupted for f in work.found.values())

@@ -28,15 +28,18 @@ class Target(Backend, Protocol):
         """Into how many chunks reductions over axes of a region may be split."""
 
 
-_TARGETS: dict[str, type[CpuBackend] | type[CudaBackend]] = {"cpu": CpuBackend, "cuda": CudaBackend}
+_TARGETS = "cpu", "cuda"
 
 
-def open_backend(target: str) -> Target:
-    """The backend of a target.  Raises `LumiError` for an unknown one."""
+def open_backend(target: str, exact: bool = False) -> Target:
+    """The backend of a target; with `exact` it rounds nothing that a kernel does not round.
+
+    Raises `LumiError` for an unknown one.
+    """
     if target not in _TARGETS:
         known = ", ".join(_TARGETS)
         raise LumiError("device error", f"Lumi does not compile for {target!r}", hint=f"targets: {known}")
-    return _TARGETS[target]()
+    return CudaBackend(exact) if target == "cuda" else CpuBackend()
 
 
 def default_target() -> str:

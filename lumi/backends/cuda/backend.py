@@ -11,6 +11,7 @@ from lumi.backends.cuda.costs import MACHINE
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.backends.cuda.library import library_version
 from lumi.backends.cuda.measure import Measurer
+from lumi.backends.cuda.mma.plan import ROUNDING
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Statement, Step
@@ -21,7 +22,9 @@ from lumi.search.protocol import Cost, Failure, Timing
 class CudaBackend:
     """What `lumi.search` asks of the GPU."""
 
-    def __init__(self) -> None:
+    def __init__(self, exact: bool = False) -> None:
+        """With `exact` no schedule rounds what a kernel does not."""
+        self._exact = exact
         self._measurer = Measurer()
         self._costs = costs.Costs()
         self._products: dict[int, tuple[tuple[Statement, ...], Product]] = {}
@@ -67,7 +70,9 @@ class CudaBackend:
         """The schedules of a kernel; the same for all tiles of one tile program."""
         known = self._schedules.get(id(kernel.body))
         if known is None or known[0] is not kernel.body:
-            known = self._schedules[id(kernel.body)] = kernel.body, schedule.schedules(kernel)
+            every = schedule.schedules(kernel)
+            kept = [s for s in every if not (self._exact and ROUNDING in s.options)]
+            known = self._schedules[id(kernel.body)] = kernel.body, kept
         return known[1]
 
     def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:

@@ -203,8 +203,9 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             assert form is not None, "only what tensor cores compute has this schedule"
             made = tensor.plan(form, options)
             seconds = tensor_price.seconds(made, dims, MACHINE, found.traffic)
-            floor = max(found.traffic / MACHINE.bandwidth, found.flops / tensor_price.PEAK)
-            return replace(found, seconds=seconds, floor=floor)
+            flops = tensor_price.flops(form, dims)
+            floor = max(found.traffic / MACHINE.bandwidth, flops / tensor_price.PEAK)
+            return replace(found, seconds=seconds, floor=floor, flops=flops)
         case "wgmma":
             form = known.look(kernel).form
             assert form is not None, "only what tensor cores compute has this schedule"

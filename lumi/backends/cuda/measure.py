@@ -10,6 +10,7 @@ from lumi.backends.cuda import gemm
 from lumi.backends.cuda.compile import compile_cubins
 from lumi.backends.cuda.emit import emit, source
 from lumi.backends.cuda.launch import NAME
+from lumi.backends.cuda.mma import plan as tensor
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.json import encode
@@ -90,6 +91,8 @@ def _refused(steps: Sequence[Step], arch: str) -> Failure | None:
     for number, cubin in enumerate(compile_cubins(texts, arch)):
         if isinstance(cubin, LumiError):
             return Failure(Reason.COMPILE, cubin.message, number)
+        if steps[number].schedule.template == tensor.TEMPLATE and cubin.spilled > tensor.SPILLED:
+            return Failure(Reason.ILLEGAL, f"its tiles spill {cubin.spilled} bytes of registers", number)
     return None
 
 

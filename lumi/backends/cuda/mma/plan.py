@@ -44,6 +44,12 @@ WIDEST = 256
 EXACT = 3
 """Halves that have as many digits together as f32."""
 
+ROUNDING = ("parts", 1)
+"""The option of schedules under which a computed factor is rounded, though the kernel does not round it."""
+
+SPILLED = 256
+"""Bytes of registers of a thread that a kernel may spill: it is too slow beyond."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:

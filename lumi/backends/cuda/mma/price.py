@@ -13,8 +13,8 @@ from lumi.llir.kernel import Map, Reduce
 from lumi.search.guard import active_share
 from lumi.search.model import PRICES, Machine
 
-RATE = 3300.0
-"""Operations a cycle of a multiprocessor by `mma.sync`, at best."""
+RATE = 2600.0
+"""Operations a cycle of a multiprocessor by `mma.sync`, at best: Hopper's own instructions do more."""
 
 BANKS = 128.0
 """Bytes a cycle that shared memory gives."""
@@ -40,10 +40,10 @@ PEAK = 990e12
 BUSY = 8
 """Warps that keep a multiprocessor's tensor cores busy."""
 
-ALONE = 0.5
-"""Share of elementwise work that other warps' products do not hide."""
+ALONE = 1.1
+"""How much elementwise work adds to products: little of it is hidden, and it moves values, too."""
 
-CACHE = 5.5e12
+CACHE = 6.5e12
 """Bytes a second that all multiprocessors get from the last cache."""
 
 
@@ -75,6 +75,18 @@ def seconds(made: Plan, dims: Mapping[str, int], machine: Machine, traffic: floa
     compute = rounds * cell * CYCLE
     memory = max(traffic / machine.bandwidth, cells * count * one.bytes / CACHE)
     return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
+
+
+def flops(form: Form, dims: Mapping[str, int]) -> float:
+    """Operations of all products, those that are skipped left out."""
+    sizes = {a: max(dim.value(e, dims), 1) for a, e in form.program.kernel.axes.items()}
+    outer, found = math.prod(sizes[a] for a in form.outer), 0.0
+    for product in form.products:
+        axes = (form.row, product.columns, product.summed, *product.outer_summed)
+        found += 2.0 * outer * math.prod(sizes[a] for a in axes)
+    if form.cascade is None or not form.cascade.loop.guards:
+        return found
+    return found * active_share(form.cascade.loop.guards, sizes, dict.fromkeys(sizes, 1), dims)
 
 
 def _resident(made: Plan) -> int:

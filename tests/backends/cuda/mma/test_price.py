@@ -1,0 +1,44 @@
+"""What tensor cores should take: large tiles where there is much to do, small ones where there is little."""
+
+from __future__ import annotations
+
+from lumi.backends.cuda.backend import CudaBackend
+from lumi.backends.cuda.mma.known import look
+from lumi.llir.kernel import Kernel
+from tests.backends.cuda.mma.forms import cascade, product
+
+BACKEND = CudaBackend()
+
+
+def best(kernel: Kernel, dims: dict[str, int]) -> dict[str, int]:
+    found = min(look(kernel).schedules, key=lambda s: BACKEND.cost(kernel, s, dims).seconds)
+    return dict(found.options)
+
+
+def seconds(kernel: Kernel, dims: dict[str, int]) -> float:
+    return min(BACKEND.cost(kernel, s, dims).seconds for s in look(kernel).schedules)
+
+
+def test_large_products_take_large_tiles_and_small_ones_small() -> None:
+    large, small = (best(product("seq", n, 4096), {"seq": m}) for m, n in ((4096, 4096), (64, 1024)))
+    assert large["rows"] * large["columns"] > 4 * small["rows"] * small["columns"]
+
+
+def test_product_of_4096_is_about_as_fast_as_caches_allow() -> None:
+    assert 250e-6 < seconds(product(4096, 4096, 4096), {}) < 450e-6
+
+
+def test_cascades_skip_what_is_masked() -> None:
+    dims = {"seq": 4096, "keys": 4096}
+    full, causal = (seconds(cascade(s, 128, heads=16, group=4), dims) for s in ("full", "causal"))
+    assert 0.4 < causal / full < 0.7
+
+
+def test_no_estimate_is_below_its_floor() -> None:
+    for kernel, dims in (
+        (product(4096, 4096, 4096), {}),
+        (cascade("full", 128), {"seq": 4096, "keys": 4096}),
+    ):
+        for schedule in look(kernel).schedules:
+            found = BACKEND.cost(kernel, schedule, dims)
+            assert found.seconds > found.floor
