@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -154,10 +154,10 @@ def test_model_expects_one_start_instead_of_many() -> None:
 # -- their results
 
 
-def arrays_of(kernels: Sequence[Kernel]) -> dict[str, Array]:
+def arrays_of(kernels: Sequence[Kernel], values: Mapping[str, int] = VALUES) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for number, kernel in enumerate(kernels):
-        found = random_buffers(kernel, VALUES, number) | found
+        found = random_buffers(kernel, values, number) | found
     return found
 
 

@@ -26,6 +26,11 @@ void emulated_barrier();
 void emulated_copy(unsigned to, const void *from, int size, int bytes);
 void emulated_commit();
 void emulated_wait(int left);
+void emulated_users(int count);
+void emulated_open(void *state, int arrivals);
+void emulated_arrive(void *state, int arrived, long bytes);
+void emulated_fill(void *to, const void *from, unsigned bytes, void *state);
+void emulated_await(void *state, unsigned lap);
 #define threadIdx (Index{emulated_thread()})
 #define blockIdx emulated_block
 #define gridDim emulated_grid

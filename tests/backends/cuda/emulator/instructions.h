@@ -100,10 +100,18 @@ static inline bool comes_last(u32 *arrived, u32 count) {
   return last;
 }
 
-/* What blocks do whose threads all share lines, and what is named beside it. */
-template <int THREADS> static inline void users_wait() { __syncthreads(); }
+/* What rings do, and blocks whose threads share lines. */
+static inline void stage_open(u64 *state, u32 arrivals) { emulated_open(state, arrivals); }
+static inline void stage_announce(u64 *state, u32 bytes) { emulated_arrive(state, 1, bytes); }
+static inline void stage_release(u64 *state) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) emulated_arrive(state, 1, 0);
+}
+static inline void stage_await(u64 *state, u32 lap) { emulated_await(state, lap); }
+static inline void stage_copy(void *to, const void *from, u32 bytes, u64 *state, u64) {
+  emulated_fill(to, from, bytes, state);
+}
+static inline void before_copies() {}
+static inline u64 read_once() { return 0; }
 static inline void fetch_early(const void *) {}
-static inline unsigned long long read_once() { return 0; }
-static inline void stage_announce(unsigned long long *, u32) {}
-static inline void stage_await(unsigned long long *, u32) {}
-static inline void stage_copy(void *, const void *, u32, unsigned long long *, unsigned long long) {}
+template <int THREADS> static inline void users_wait() { emulated_users(THREADS); }

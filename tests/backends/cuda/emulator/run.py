@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from lumi.backends.cuda.emit import Code, emit, source
-from lumi.llir.kernel import Kernel, Step, buffers, dims
+from lumi.llir.kernel import Step
 
 HERE = Path(__file__).parent
 
@@ -23,6 +23,7 @@ FLAGS = ("-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w")
 
 _POOL = re.compile(r"extern __shared__ __align__\(\d+\) u8 pool\[\];")
 _FUNCTION = re.compile(r"^(template <[^\n]*>\s)?INLINE [^;{]*\{", re.MULTILINE)
+_NAME = re.compile(r"(__restrict__ )?\w+$")
 _PARAMETERS = re.compile(r"__global__ void __launch_bounds__\([\d, ]+\) kernel\((.*)\) \{")
 
 
@@ -35,9 +36,9 @@ class Emulated:
     """One step on the CPU; `run` runs it in place.  `change` may alter its code first."""
 
     def __init__(self, step: Step, change: Callable[[str], str] = str) -> None:
-        self.kernel: Kernel = step.kernel
+        self.step = step
         self.code: Code = emit(step, "kernel")
-        self.library = ctypes.CDLL(str(_compiled(_source(change(self.code.text), len(dims(step.kernel))))))
+        self.library = ctypes.CDLL(str(_compiled(_source(change(self.code.text), len(step.dims)))))
 
     def run(
         self,
@@ -52,9 +53,9 @@ class Emulated:
 
         `more` are the arguments that the kernel takes behind its dims.
         """
-        names = buffers(self.kernel)
+        names = self.step.buffers
         places = (ctypes.c_void_p * len(names))(*(arrays[n].ctypes.data for n in names))
-        numbers = [*(values[n] for n in dims(self.kernel)), *more]
+        numbers = [*(values[n] for n in self.step.dims), *more]
         given = (ctypes.c_longlong * max(len(numbers), 1))(*numbers)
         blocks = max(1, min(self.code.cells(values), 7))
         self.library.emulated_launch(
@@ -70,7 +71,7 @@ def _source(text: str, count: int) -> str:
     found = _PARAMETERS.search(text)
     assert found is not None, "a kernel has parameters"
     parameters = found.group(1).split(", ")
-    *given, _ = (p.partition("__restrict__")[0] for p in parameters if "__restrict__" in p)
+    *given, _ = (_NAME.sub("", p) for p in parameters if "*" in p)
     casts = [f"({kind})a[{n}]" for n, kind in enumerate(given)]
     more = [f"dims[{count + n}]" for n in range(len(parameters) - len(given) - 1)]
     parts = [

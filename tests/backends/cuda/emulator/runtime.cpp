@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <ucontext.h>
 #include <vector>
 
@@ -22,10 +23,17 @@ struct Fiber {
   std::vector<std::vector<Copy>> groups;   /* groups on their way, the oldest first */
 };
 struct Meeting { int came = 0; long times = 0; void *given[32]; };
+struct Stage {
+  int arrivals, left;
+  long bytes;
+  unsigned lap;
+  std::vector<Copy> pending;
+};
 
 std::vector<Fiber> fibers;
 std::vector<Meeting> warps;
-Meeting all;
+Meeting all, users;
+std::map<void *, Stage> stages;
 ucontext_t home;
 int current, threads;
 bool early;
@@ -67,6 +75,16 @@ void emulated_barrier() {
   for (const long before = all.times; all.times == before;) yield();
 }
 
+/* Wait for the first `count` threads of the block. */
+void emulated_users(int count) {
+  if (++users.came == count) {
+    users.came = 0;
+    users.times++;
+    return;
+  }
+  for (const long before = users.times; users.times == before;) yield();
+}
+
 static void carry_out(const Copy &copy) {
   char *const to = emulated_pool + copy.to;
   memcpy(to, copy.from, copy.bytes);
@@ -89,6 +107,32 @@ void emulated_wait(int left) {
   }
 }
 
+/* States of stages: a lap ends when all have arrived and all bytes that were announced have come. */
+void emulated_open(void *state, int arrivals) { stages[state] = {arrivals, arrivals, 0, 0, {}}; }
+void emulated_arrive(void *state, int arrived, long bytes) {
+  Stage &stage = stages.at(state);
+  stage.left -= arrived, stage.bytes += bytes;
+  if (stage.left == 0 && stage.bytes == 0) stage.lap ^= 1, stage.left = stage.arrivals;
+}
+void emulated_fill(void *to, const void *from, unsigned bytes, void *state) {
+  const Copy copy = {(unsigned)((char *)to - emulated_pool), from, (int)bytes, (int)bytes};
+  if (!early) return stages.at(state).pending.push_back(copy);
+  carry_out(copy);
+  emulated_arrive(state, 0, -(long)bytes);
+}
+void emulated_await(void *state, unsigned lap) {
+  for (;;) {
+    std::vector<Copy> pending;
+    pending.swap(stages.at(state).pending);
+    for (const Copy &copy : pending) {
+      carry_out(copy);
+      emulated_arrive(state, 0, -(long)copy.bytes);
+    }
+    if (stages.at(state).lap != lap) return;
+    yield();
+  }
+}
+
 /* Run all blocks of a kernel; `backwards` the threads of a block take turns from the last to the first. */
 extern "C" void emulated_launch(void (*kernel)(void **, const long long *), void **given, const long long *values,
                                 int blocks, int size, int copies_early, int backwards) {
@@ -99,7 +143,8 @@ extern "C" void emulated_launch(void (*kernel)(void **, const long long *), void
     emulated_block.x = block;
     memset(emulated_pool, 0xff, sizeof emulated_pool);
     warps.assign(size / 32, Meeting());
-    all = Meeting();
+    all = users = Meeting();
+    stages.clear();
     for (Fiber &fiber : fibers) {
       fiber.stack.resize(STACK);
       fiber.done = false;
