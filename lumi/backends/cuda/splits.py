@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from lumi import dim
+from lumi.backends.cuda import cache
+from lumi.backends.cuda.matrix import ELEMENTS, VECTOR
 from lumi.field.axis import LIMIT
 from lumi.field.region import Region, Store
-from lumi.field.traverse import bound_axes
+from lumi.field.term import In, Red
+from lumi.field.traverse import bound_axes, free_axes, postorder
+from lumi.llir import spell
 
 LONG = 1024
 """Positions, at some hint, of a reduction that is worth it."""
@@ -33,7 +37,8 @@ def chunks(region: Region, hints: Sequence[Mapping[str, int]]) -> dict[str, int]
     """The number of chunks of each reduced axis that is offered in chunks.
 
     These are axes whose length is known at run time only, such as the positions of a cache: a matrix of
-    known size is streamed by all multiprocessors anyway.  Where there is but a handful of results, an axis
+    known size is streamed by all multiprocessors anyway, and the blocks of a walk share positions by
+    themselves.  Where there is but a handful of results, an axis
     of known length is offered too, as for the sum of everything.
     """
     reduced = bound_axes([s.term for s in region.stores])
@@ -41,7 +46,8 @@ def chunks(region: Region, hints: Sequence[Mapping[str, int]]) -> dict[str, int]
     if results > FEW:
         return {}
     growing = [a for a in region.axes if a.name in reduced and a.is_symbolic]
-    worth = {a.name: CHUNKS for a in growing if max(dim.value(a.extent, h) for h in hints) >= LONG}
+    long = [a.name for a in growing if max(dim.value(a.extent, h) for h in hints) >= LONG]
+    worth = {name: CHUNKS for name in long if not _is_walked(region, name)}
     if results <= ALONE and not growing:
         worth = _of_known(region, reduced)
     return worth if len(region.axes) + len(worth) <= LIMIT else {}
@@ -54,6 +60,32 @@ def _of_known(region: Region, reduced: Container[str]) -> dict[str, int]:
         return {}
     longest = max(sizes, key=lambda name: sizes[name])
     return {longest: min(PARTS, sizes[longest])}
+
+
+def _is_walked(region: Region, axis: str) -> bool:
+    """Whether an axis has weighted sums of rows, each of them such that a walk can compute it."""
+    roots = [s.term for s in region.stores]
+    free = free_axes(roots)
+    sums = [t for t in postorder(roots) if isinstance(t, Red) and t.op == "sum" and axis in t.axes]
+    found = [ok for t in sums for ok in _rows_are_walked(region, t, axis, free[id(t)])]
+    return bool(found) and all(found)
+
+
+def _rows_are_walked(region: Region, total: Red, axis: str, free: frozenset[str]) -> Iterator[bool]:
+    """For all rows that a sum along an axis takes in, whether they lie in pieces that few results share."""
+    for term in postorder([total.body]):
+        access = region.accesses.get(term.name) if isinstance(term, In) else None
+        if access is None or axis not in access.axes():
+            continue
+        for columns in [a for a in access.axes() & free if spell.step(access, a) == 1]:
+            sharing = [region.axes[a].extent for a in free - access.axes()]
+            row, dtype = region.axes[columns].extent, access.dtype
+            whole = isinstance(row, int) and row * dtype.size % VECTOR == 0
+            fits = isinstance(row, int) and row * dtype.size <= cache.PIECES * VECTOR
+            few = (
+                all(isinstance(n, int) for n in sharing) and dim.value(dim.product(sharing), {}) <= cache.MOST
+            )
+            yield whole and fits and few and dtype in ELEMENTS
 
 
 def _elements(region: Region, store: Store, hint: Mapping[str, int]) -> int:

@@ -1,4 +1,4 @@
-"""Sums of everything are offered in chunks, so that more than one block computes them."""
+"""What is offered in chunks: sums of everything, so that more than one block computes them, and no walks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from lumi.backends.cuda import splits
 from lumi.backends.cuda.emit import emit
 from lumi.backends.targets import retarget
-from lumi.compiler import Options, compile_model, compile_plan
+from lumi.compiler import Options, Stage, compile_model, compile_plan
 from lumi.errors import Source
 from lumi.llir.kernel import Step
 from lumi.plan.plan import Plan
@@ -46,6 +46,34 @@ def test_many_blocks_compute_one_number(shape: list[int]) -> None:
 def test_short_sums_are_left_to_a_block() -> None:
     assert offered([1 << 16]) == {}
     assert list(offered([1 << 20]).values()) == [splits.PARTS]
+
+
+def attention(heads: int, keys: int = 8, width: int = 128) -> Source:
+    """A step of `heads` query heads for each of some key heads, at a position known at run time."""
+    cache = f"[1 {keys} 8192 {width}] :dtype bf16"
+    return Source(
+        "attention",
+        f"""
+(defdim kv :min 1 :max 8192 :hint 8192)
+(defmodel attend [(q f32 [1 {keys * heads} 1 {width}])]
+  "One position attends to a cache."
+  (let [k (state "k" {cache})
+        v (state "v" {cache})]
+    (sdpa q (slice k :axis 2 :stop kv) (slice v :axis 2 :stop kv))))
+""",
+    )
+
+
+@pytest.mark.parametrize(("heads", "width", "number"), [(4, 64, 0), (8, 256, 0), (9, 64, 1), (4, 36, 1)])
+def test_only_what_is_no_walk_is_offered_in_chunks(heads: int, width: int, number: int) -> None:
+    work = compile_model(attention(heads, width=width), Options(target="cuda"), Stage.FIELDS)
+    ((variant, region),) = work.distinct().values()
+    assert list(splits.chunks(region, variant.box.hints()).values()) == [splits.CHUNKS] * number
+
+
+def test_attention_of_a_step_is_one_kernel() -> None:
+    plan = compile_plan(attention(4), Options(target="cuda"))
+    assert [k.schedule.template for k in plan.kernels] == ["walk"]
 
 
 def check(body: str, shape: list[int], target: str) -> None:
