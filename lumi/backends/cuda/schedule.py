@@ -158,7 +158,9 @@ def _staged(kernel: Kernel) -> tuple[Schedule, ...]:
         return tuple(s for s in _RINGS if ring.plan(matrices, dict(s.options)) is not None)
     blocks = packed.find(kernel)
     if blocks is not None:
-        return tuple(s for s in _PACKED if packed_plan.plan(blocks, dict(s.options)) is not None)
+        fitting = [s for s in _PACKED if packed_plan.plan(blocks, dict(s.options)) is not None]
+        many = 32 if blocks.copies else 16  # where weights share bytes, scales are unpacked for more of them
+        return tuple(sorted(fitting, key=lambda s: dict(s.options)["width"] != many))
     found = line.find(kernel)
     if found is None:
         return ()

@@ -64,7 +64,7 @@ class Unpacking:
     def floats(self, operand: str, copy: Copy) -> list[str]:
         """CUDA for the bytes of neighbours of a value that they hold, times 2^(`PLACES` - `TINY`)."""
         value, _ = self._without_bias(self._integer(operand))
-        words = [self.expressions.w.declare("u32", text, "u") for text in self._words(value, copy)]
+        words = [self.expressions.w.declare("u32", text, "bytes") for text in self._words(value, copy)]
         return [f"tiny_byte<{k % WORD}>({words[k // WORD]})" for k in range(self.width)]
 
     def _integer(self, operand: str) -> Operand:
