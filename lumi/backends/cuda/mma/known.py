@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lumi.backends.cuda.mma.choices import schedules
 from lumi.backends.cuda.mma.form import Form, RefusalError
-from lumi.backends.cuda.mma.plan import schedules
 from lumi.backends.cuda.mma.recognise import recognise
 from lumi.backends.cuda.wgmma import plan
 from lumi.llir.kernel import Kernel, Schedule, Statement

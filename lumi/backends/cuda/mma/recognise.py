@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from lumi.backends.cuda.mma.bound import is_between_zero_and_one
+from lumi.backends.cuda.mma.factor import Factors
 from lumi.backends.cuda.mma.form import (
     HALVES,
     Cascade,
@@ -21,15 +22,10 @@ from lumi.dtype import F32, DType
 from lumi.llir import spell
 from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Dot, Kernel, Load, Loop, Map, Operand, Reduce, Store, walk
-from lumi.llir.program import Fold, Program, axes_of, is_plain, partial_of
+from lumi.llir.program import Fold, Program, is_plain, partial_of
 
 TURN = 512
 """Positions, at most, of a sum that each turn of a cascade takes whole."""
-
-SOME = 1 << 12
-"""Positions assumed of an axis whose extent is known at run time only, when an axis of tiles is chosen."""
-
-Factor = tuple[Load | Computed, DType]
 
 
 def recognise(kernel: Kernel) -> Form:
@@ -46,7 +42,7 @@ class _Recogniser:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.program: Program = arrange(kernel, {}, flat=True, largest={True: 0, False: 0})
-        self.table = self.program.definitions
+        self.table, self.factors = self.program.definitions, Factors(self.program)
         self.carried = [s for s in kernel.body if isinstance(s, Loop) and not is_plain(s)]
         self.stores = tuple(_stores(kernel))
 
@@ -91,33 +87,18 @@ class _Recogniser:
         for fold in folds:
             if len(fold.terms) != 2:
                 continue
-            first, second = (self._axes(t) for t in fold.terms)
+            first, second = (self.factors.axes(t) for t in fold.terms)
             if loop is not None and not set(loop.axes) & set(fold.over):
                 continue
             for left, right in ((first, second), (second, first)):
-                rows = self._ranked(left - right & left)
-                columns = self._ranked(right - left)
+                rows = self.factors.ranked(left - right & left)
+                columns = self.factors.ranked(right - left)
                 pairs = [(r, c) for r in rows for c in columns if {r, c} <= grid]
                 seen.update(dict.fromkeys(pairs))
         return iter(sorted(seen, key=lambda pair: not self._is_stored_along(pair[1])))
 
-    def _ranked(self, axes: set[str]) -> list[str]:
-        """Long axes, the longest first, of equal ones the last."""
-        order = list(self.kernel.axes)
-
-        def rank(axis: str) -> tuple[int, int]:
-            extent = self.kernel.axes[axis]
-            return (extent if isinstance(extent, int) else SOME, order.index(axis))
-
-        return sorted(long(self.kernel, axes), key=rank, reverse=True)
-
     def _is_stored_along(self, axis: str) -> bool:
         return all(spell.step(s.access, axis) == 1 for s in self.stores if axis in s.access.axes())
-
-    def _axes(self, operand: Operand) -> set[str]:
-        if not isinstance(operand, str):
-            return set()
-        return set(long(self.kernel, axes_of(self.table[operand])))
 
     # -- the form
 
@@ -154,61 +135,12 @@ class _Recogniser:
         groups: dict[tuple[object, ...], list[Product]] = {}
         loops: dict[tuple[object, ...], Loop | None] = {}
         for fold in folds:
-            product = self._product(fold.var, fold, row, column)
+            product = self.factors.product(fold.var, fold, row, column)
             chunk = None if fold.loop is None else fold.loop.chunk
             key = (product.summed, product.outer_summed, chunk)
             groups.setdefault(key, []).append(product)
             loops[key] = fold.loop
         return tuple(Sums(tuple(ps), loops[key]) for key, ps in groups.items())
-
-    def _product(self, var: str, fold: Fold | Dot, row: str, column: str) -> Product:
-        """A product of two factors that lie in memory."""
-        over = long(self.kernel, fold.over)
-        terms = fold.terms if isinstance(fold, Fold) else (fold.a, fold.b)
-        if len(terms) != 2:
-            raise RefusalError("it reduces what is no product")
-        for a, b in (terms, terms[::-1]):
-            if row not in self._axes(a) or column not in self._axes(b):
-                continue
-            if row in self._axes(b) or column in self._axes(a):
-                raise RefusalError("both factors have the rows or the columns")
-            left, right = self._load(a), self._load(b)
-            reasons = list[str]()
-            for summed in self._ranked(set(over)):
-                others = tuple(x for x in over if x != summed)
-                try:
-                    made = self._stored(left, row, summed), self._stored(right, column, summed)
-                    return Product(var, *made, column, summed, others)
-                except RefusalError as error:
-                    reasons.append(str(error))
-            raise RefusalError(reasons[0] if reasons else "it sums over nothing")
-        raise RefusalError("a product lacks the rows or the columns of the others")
-
-    def _load(self, operand: Operand) -> Load:
-        """The load of halves that a factor is."""
-        definition = self.table[operand] if isinstance(operand, str) else None
-        if isinstance(definition, Map) and definition.op == "cast.f32":
-            (argument,) = definition.args
-            definition = self.table[argument] if isinstance(argument, str) else None
-        if not isinstance(definition, Load):
-            raise RefusalError("a factor is computed")
-        if definition.access.dtype not in HALVES:
-            raise RefusalError(f"a factor is of {definition.access.dtype}")
-        if definition.dtype not in (F32, definition.access.dtype):
-            raise RefusalError(f"a factor is read as {definition.dtype}")
-        return definition
-
-    def _stored(self, load: Load, outer: str, summed: str) -> Stored:
-        """How a factor lies in memory along the two axes of a tile."""
-        steps = {axis: spell.step(load.access, axis) for axis in long(self.kernel, load.axes)}
-        if any(steps.get(axis) is None for axis in (outer, summed)):
-            raise RefusalError("a factor is not read along lines")
-        if any(self._axes(d) & {outer, summed} for d in load.data):
-            raise RefusalError("a factor is gathered element by element")
-        along = [axis for axis in (summed, outer) if steps[axis] == 1]
-        if not along:
-            raise RefusalError("neighbours in a factor lie apart")
-        return Stored(load, outer, summed, along[0])
 
     # -- cascades
 
@@ -242,7 +174,7 @@ class _Recogniser:
 
     def _turn(self, fold: Fold | Dot, row: str, axis: str) -> Product:
         """A product of a turn of the loop, whose columns are the positions of the turn."""
-        found = self._product(fold.var, fold, row, axis)
+        found = self.factors.product(fold.var, fold, row, axis)
         extent = self.kernel.axes[found.summed]
         if found.outer_summed:
             raise RefusalError("a sum inside its loop runs over several axes")
@@ -255,10 +187,14 @@ class _Recogniser:
         if long(self.kernel, dot.over) != (axis,):
             raise RefusalError("a product is summed over more than the positions of the loop")
         for a, b in ((dot.a, dot.b), (dot.b, dot.a)):
-            if row in self._axes(a) and axis in self._axes(a) and column in self._axes(b):
-                if column in self._axes(a) or row in self._axes(b):
+            if (
+                row in self.factors.axes(a)
+                and axis in self.factors.axes(a)
+                and column in self.factors.axes(b)
+            ):
+                if column in self.factors.axes(a) or row in self.factors.axes(b):
                     raise RefusalError("both factors have the rows or the columns")
-                stored = self._stored(self._load(b), column, axis)
+                stored = self.factors.stored(self.factors.load(b), column, axis)
                 return Product(dot.var, self._computed(a, stored.load.access.dtype), stored, column, axis, ())
         raise RefusalError("a product lacks the rows or the columns of the others")
 
@@ -321,7 +257,7 @@ class _Recogniser:
         if scaled is None or scaled.op != "mul" or carry.previous not in scaled.args:
             return None
         factor = next((a for a in scaled.args if a != carry.previous), None)
-        if not isinstance(factor, str) or self._axes(factor) & {product.columns, product.summed}:
+        if not isinstance(factor, str) or self.factors.axes(factor) & {product.columns, product.summed}:
             return None
         return Update(carry, factor, product)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lumi.backends.cuda.backend import CudaBackend
+from lumi.backends.cuda.mma.choices import schedules
 from lumi.backends.cuda.mma.form import Stored
-from lumi.backends.cuda.mma.plan import ROOM, ROUNDING, Plan, plan, schedules
+from lumi.backends.cuda.mma.plan import ROOM, ROUNDING, Plan, plan
 from lumi.backends.cuda.mma.recognise import recognise
 from lumi.llir.kernel import Kernel
 from tests.backends.cuda.mma.forms import cascade, chunked, gated_pair, product

@@ -1,0 +1,93 @@
+"""Which factors of products lie in memory so that tiles of them can be copied line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lumi.backends.cuda.mma.form import HALVES, Product, RefusalError, Stored
+from lumi.backends.cuda.values import long
+from lumi.dtype import F32
+from lumi.llir import spell
+from lumi.llir.kernel import Dot, Kernel, Load, Map, Operand
+from lumi.llir.program import Definition, Fold, Program, axes_of
+
+SOME = 1 << 12
+"""Positions assumed of an axis whose extent is known at run time only, when an axis of tiles is chosen."""
+
+
+@dataclass(slots=True)
+class Factors:
+    """Reads the factors of products in a program."""
+
+    program: Program
+    kernel: Kernel = field(init=False)
+    table: Mapping[str, Definition] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kernel, self.table = self.program.kernel, self.program.definitions
+
+    def axes(self, operand: Operand) -> set[str]:
+        """The long axes of a value."""
+        if not isinstance(operand, str):
+            return set()
+        return set(long(self.kernel, axes_of(self.table[operand])))
+
+    def ranked(self, axes: set[str]) -> list[str]:
+        """Long axes, the longest first, of equal ones the last."""
+        order = list(self.kernel.axes)
+
+        def rank(axis: str) -> tuple[int, int]:
+            extent = self.kernel.axes[axis]
+            return (extent if isinstance(extent, int) else SOME, order.index(axis))
+
+        return sorted(long(self.kernel, axes), key=rank, reverse=True)
+
+    def product(self, var: str, fold: Fold | Dot, row: str, column: str) -> Product:
+        """A product of two factors that lie in memory."""
+        over = long(self.kernel, fold.over)
+        terms = fold.terms if isinstance(fold, Fold) else (fold.a, fold.b)
+        if len(terms) != 2:
+            raise RefusalError("it reduces what is no product")
+        for a, b in (terms, terms[::-1]):
+            if row not in self.axes(a) or column not in self.axes(b):
+                continue
+            if row in self.axes(b) or column in self.axes(a):
+                raise RefusalError("both factors have the rows or the columns")
+            left, right = self.load(a), self.load(b)
+            reasons = list[str]()
+            for summed in self.ranked(set(over)):
+                others = tuple(x for x in over if x != summed)
+                try:
+                    made = self.stored(left, row, summed), self.stored(right, column, summed)
+                    return Product(var, *made, column, summed, others)
+                except RefusalError as error:
+                    reasons.append(str(error))
+            raise RefusalError(reasons[0] if reasons else "it sums over nothing")
+        raise RefusalError("a product lacks the rows or the columns of the others")
+
+    def load(self, operand: Operand) -> Load:
+        """The load of halves that a factor is."""
+        definition = self.table[operand] if isinstance(operand, str) else None
+        if isinstance(definition, Map) and definition.op == "cast.f32":
+            (argument,) = definition.args
+            definition = self.table[argument] if isinstance(argument, str) else None
+        if not isinstance(definition, Load):
+            raise RefusalError("a factor is computed")
+        if definition.access.dtype not in HALVES:
+            raise RefusalError(f"a factor is of {definition.access.dtype}")
+        if definition.dtype not in (F32, definition.access.dtype):
+            raise RefusalError(f"a factor is read as {definition.dtype}")
+        return definition
+
+    def stored(self, load: Load, outer: str, summed: str) -> Stored:
+        """How a factor lies in memory along the two axes of a tile."""
+        steps = {axis: spell.step(load.access, axis) for axis in long(self.kernel, load.axes)}
+        if any(steps.get(axis) is None for axis in (outer, summed)):
+            raise RefusalError("a factor is not read along lines")
+        if any(self.axes(d) & {outer, summed} for d in load.data):
+            raise RefusalError("a factor is gathered element by element")
+        along = [axis for axis in (summed, outer) if steps[axis] == 1]
+        if not along:
+            raise RefusalError("neighbours in a factor lie apart")
+        return Stored(load, outer, summed, along[0])
