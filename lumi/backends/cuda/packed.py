@@ -74,10 +74,6 @@ class PackedMatrix:
     main: Load
     inner: str
 
-    def plane_of(self, load: Load) -> Plane:
-        """The plane that a load reads."""
-        return next(p for p in self.planes if p.buffer == load.access.buffer)
-
 
 @dataclass(frozen=True, slots=True)
 class Packed:

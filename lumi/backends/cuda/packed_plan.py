@@ -59,14 +59,11 @@ class Plan:
         """Elements of vectors that a thread holds."""
         return self.turns * self.chunk * len(self.found.vectors)
 
-    def place(self, matrix: int, plane: Plane | None = None) -> int:
-        """Where in a stage a plane of a matrix begins; where that of the matrix does without one."""
-        place = sum(self._size(p) for m in self.found.matrices[:matrix] for p in m.planes)
-        for other in self.found.matrices[matrix].planes if plane is not None else ():
-            if other == plane:
-                break
-            place += self._size(other)
-        return place
+    def place(self, matrix: int, plane: Plane) -> int:
+        """Where in a stage a plane of a matrix begins."""
+        planes = self.found.matrices[matrix].planes
+        before = [p for m in self.found.matrices[:matrix] for p in m.planes]
+        return sum(map(self._size, (*before, *planes[: planes.index(plane)])))
 
     def _size(self, plane: Plane) -> int:
         """Bytes that the rows of a plane take in a stage; one that starts anywhere takes a piece more."""
