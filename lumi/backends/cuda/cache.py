@@ -17,7 +17,10 @@ from lumi.llir.program import Program, arguments
 LANES = 32
 
 MOST = 8
-"""Heads of a cell at most."""
+"""Heads that a block has at most."""
+
+AGAIN = 4
+"""How often the rows of a cell are read at most, each time for some of its heads."""
 
 PIECES = 64
 """Pieces of 16 bytes that a row has at most."""
@@ -80,8 +83,8 @@ class Single:
 class Walk:
     """A loop along `axis`, which carries single values and sums of rows.
 
-    `cells` are the axes of which a block has one position, `heads` those of which it has all.  `columns` is
-    the axis along which the elements of the sums lie.
+    `cells` are the axes of which a block has one position, `heads` those of which it has all, or a part where
+    there are too many.  `columns` is the axis along which the elements of the sums lie.
     """
 
     program: Program
@@ -101,6 +104,11 @@ class Walk:
         return size(self.program.kernel, self.heads)
 
     @property
+    def times(self) -> int:
+        """How often rows are read, each time for as many heads."""
+        return readings(self.together)
+
+    @property
     def rows(self) -> tuple[Rows, ...]:
         """All rows of a position: those that are multiplied, then those that are summed up."""
         return (*self.products, *(u.rows for u in self.updates))
@@ -109,6 +117,11 @@ class Walk:
     def is_bf16(self) -> bool:
         """Whether all rows are bf16 that are used as they are, so that tensor cores multiply them exactly."""
         return all(_is_as_stored(self.program, r) for r in self.rows)
+
+
+def readings(heads: int) -> int:
+    """How often rows must be read for so many heads, each time for equally many."""
+    return next((n for n in range(1, heads) if heads % n == 0 and heads // n <= MOST), max(heads, 1))
 
 
 def find(kernel: Kernel) -> Walk | None:
@@ -158,7 +171,7 @@ def _walk(
     cells = tuple(a for a in grid if a in read or a == loop.chunk)
     if not read <= set(grid) or not columns <= set(grid) or len(columns) != 1 or loop.chunk in read:
         return None
-    if not all(isinstance(kernel.axes[a], int) for a in heads) or not 1 <= size(kernel, heads) <= MOST:
+    if not all(isinstance(kernel.axes[a], int) for a in heads) or readings(size(kernel, heads)) > AGAIN:
         return None
     stores = tuple(s for s in kernel.body if isinstance(s, Store))
     (column,) = columns

@@ -224,7 +224,8 @@ def _walk(kernel: Kernel, options: dict[str, int], name: str) -> Code:
     made = walk_plan.plan(found, options) if found is not None else None
     if found is None or made is None:
         raise ValueError("a kernel that does not walk along rows is scheduled as one")
-    grid = (*((kernel.axes[a], 1) for a in found.cells), (kernel.axes[found.axis], made.unit))
+    cells = (*((kernel.axes[a], 1) for a in found.cells), (found.times, 1))
+    grid = (*cells, (kernel.axes[found.axis], made.unit))
     return Code(walk.Walker(made, name).write(), made.threads, made.shared, grid, 1, walks=True)
 
 

@@ -82,9 +82,8 @@ def _rows_are_walked(region: Region, total: Red, axis: str, free: frozenset[str]
             row, dtype = region.axes[columns].extent, access.dtype
             whole = isinstance(row, int) and row * dtype.size % VECTOR == 0
             fits = isinstance(row, int) and row * dtype.size <= cache.PIECES * VECTOR
-            few = (
-                all(isinstance(n, int) for n in sharing) and dim.value(dim.product(sharing), {}) <= cache.MOST
-            )
+            together = dim.product(sharing)
+            few = isinstance(together, int) and cache.readings(together) <= cache.AGAIN
             yield whole and fits and few and dtype in ELEMENTS
 
 

@@ -81,7 +81,7 @@ class Walker:
         """The function that asks for all rows of a turn; in place of those past the last come zeros."""
         w, found = self.w, self.found
         self._begin()
-        open_at(w, found.cells, "cell")
+        open_at(w, found.cells, self.plan.cell)
         for header, whole_turn in ((f"if (from + {self.plan.turn - 1} <= last) ", True), ("else ", False)):
             with w.block(header):
                 for number, rows in enumerate(found.rows):
@@ -180,7 +180,7 @@ class Walker:
             head = (
                 self.turns.head if plan.slots == plan.heads else f"least({self.turns.head}, {plan.heads - 1})"
             )
-            open_at(w, found.heads, head)
+            open_at(w, found.heads, plan.head(head))
             self.turns.begin()
             self._loop()
             w.line("await_lots<0>();")

@@ -59,7 +59,7 @@ class Join:
             column = w.declare(
                 "int", f"item % {items} * {self.width}", f"x_{spell.identifier(self.found.columns)}_"
             )
-            open_at(w, self.found.heads, head)
+            open_at(w, self.found.heads, plan.head(head))
             w.here.opened[self.found.columns] = neighbours(column, self.width, self.width)
             later = f" + (base + k ? 0 : {behind} * {plan.state})" if behind else ""
             place = f"{states} + (base + k) * {stride}{later}"

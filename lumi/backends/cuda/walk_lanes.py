@@ -36,7 +36,7 @@ class Lanes(Turns):
         length = plan.vector_row(rows)
         with w.block(f"for (int n = threadIdx.x; n < {plan.heads * length}; n += {plan.threads}) "):
             w.line(f"const int head = n / {length}, place = n % {length};")
-            open_at(w, self.found.heads, "head")
+            open_at(w, self.found.heads, plan.head("head"))
             x = (
                 "place"
                 if length == rows.length

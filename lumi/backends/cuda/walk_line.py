@@ -29,7 +29,8 @@ class Line:
     def share(self) -> None:
         """Find the share of the block, as the function that returns it."""
         w, plan, found = self.w, self.plan, self.found
-        cells = " * ".join(w.extent(self.kernel.axes[a]) for a in found.cells) or "1"
+        counts = [w.extent(self.kernel.axes[a]) for a in found.cells]
+        cells = " * ".join([*counts, str(found.times)] if found.times > 1 or not counts else counts)
         w.line("Share line = {};")
         w.line(f"line.units = ({self._length()} + {plan.unit - 1}) / {plan.unit};")
         guards = [g for g in found.loop.guards if not self._is_sure(g)]
@@ -46,7 +47,7 @@ class Line:
         w, plan, found = self.w, self.plan, self.found
         w.line("const int cell = line.cell + at / line.units, begun = at % line.units;")
         w.line("const int ended = least(begun + line.end - at, line.units);")
-        open_at(w, found.cells, "cell")
+        open_at(w, found.cells, plan.cell)
         span = loop_range(w, found.loop, found.axis)
         start = f"{span.start} + (line.first + begun) * {plan.unit}"
         w.line(f"const int start = {start};")

@@ -43,8 +43,17 @@ class Plan:
 
     @property
     def heads(self) -> int:
-        """Heads of a cell."""
-        return self.found.together
+        """Heads of a block."""
+        return self.found.together // self.found.times
+
+    def head(self, place: str) -> str:
+        """CUDA for the number, among all heads, of one of the block's."""
+        return place if self.found.times == 1 else f"cell % {self.found.times} * {self.heads} + {place}"
+
+    @property
+    def cell(self) -> str:
+        """CUDA for the number of a block's cell, where each stands for as many as rows are read for."""
+        return "cell" if self.found.times == 1 else f"cell / {self.found.times}"
 
     @property
     def slots(self) -> int:

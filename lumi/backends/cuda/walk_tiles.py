@@ -51,7 +51,7 @@ class Tiles(Turns):
         w, plan = self.w, self.plan
         with w.block(f"for (int m = warp; m < {plan.tiles(rows)}; m += {plan.warps}) "):
             w.line(f"const int head = least({self.head}, {plan.heads - 1});")
-            open_at(w, self.found.heads, "head")
+            open_at(w, self.found.heads, plan.head("head"))
             places = [f"m * 16 + lane % 4 * 2 + {offset}" for offset in OWN]
             names = [w.declare("int", f"least({p}, {rows.length - 1})", "x") for p in places]
             w.here.opened[rows.axis] = Opened(tuple((name, 0) for name in names))

@@ -64,7 +64,9 @@ def attention(heads: int, keys: int = 8, width: int = 128) -> Source:
     )
 
 
-@pytest.mark.parametrize(("heads", "width", "number"), [(4, 64, 0), (8, 256, 0), (9, 64, 1), (4, 36, 1)])
+@pytest.mark.parametrize(
+    ("heads", "width", "number"), [(4, 64, 0), (8, 256, 0), (16, 64, 0), (11, 64, 1), (4, 36, 1)]
+)
 def test_only_what_is_no_walk_is_offered_in_chunks(heads: int, width: int, number: int) -> None:
     work = compile_model(attention(heads, width=width), Options(target="cuda"), Stage.FIELDS)
     ((variant, region),) = work.distinct().values()

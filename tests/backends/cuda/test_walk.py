@@ -112,6 +112,8 @@ SHAPES = (
     Shape(3, 72, "bf16", 5, window=40),
     Shape(5, 80, "bf16"),
     Shape(8, 128, "bf16", 4, window=100),
+    Shape(16, 64, "bf16", 3),
+    Shape(9, 48, "f32", 2, window=50),
     Shape(4, 128, "f16", 8),
     Shape(3, 88, "f16", 5, window=70),
     Shape(7, 64, "f16"),
@@ -143,9 +145,9 @@ def test_heads_share_the_rows_of_their_cache() -> None:
         matmul({"m": 1, "n": 64, "k": 512}, "mk", "nk", {"n": 8, "k": 64}, BF16),
         plan_of("softmax").steps[0].kernel,
         replace(read("attention"), axes={**read("attention").axes, "e": 68, "g": 68}),
-        replace(read("attention_chunks"), axes={**read("attention_chunks").axes, "h": 9}),
+        replace(read("attention_chunks"), axes={**read("attention_chunks").axes, "h": 11}),
     ],
-    ids=["product", "softmax", "rows that fill no pieces", "nine heads"],
+    ids=["product", "softmax", "rows that fill no pieces", "eleven heads"],
 )
 def test_other_loops_are_no_walks(kernel: Kernel) -> None:
     assert cache.find(kernel) is None
@@ -194,6 +196,12 @@ def test_only_bf16_is_multiplied_on_tensor_cores(shape: Shape, tensor: bool, tur
     made = walk_plan.plan(found, {})
     assert made is not None
     assert (made.tensor, made.turn, made.unit) == (tensor, turn, turn * made.warps)
+
+
+@pytest.mark.parametrize(("heads", "times"), [(1, 1), (8, 1), (9, 3), (10, 2), (11, 11), (16, 2), (32, 4)])
+def test_many_heads_read_rows_again(heads: int, times: int) -> None:
+    assert cache.readings(heads) == times
+    assert (cache.find(Shape(heads, 64, "bf16").kernel()) is not None) == (times <= cache.AGAIN)
 
 
 def test_rows_lie_in_other_banks_than_their_neighbours() -> None:

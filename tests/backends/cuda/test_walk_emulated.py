@@ -26,6 +26,7 @@ KERNELS: dict[str, Kernel] = {
     "odd rows": Shape(3, 72, "bf16", 2).kernel(),
     "f16": Shape(3, 40, "f16", 2).kernel(),
     "f32": Shape(1, 8, "f32", 9, window=33).kernel(),
+    "twelve heads": Shape(12, 32, "bf16", 2).kernel(),
     "no maximum": without_maximum(Shape(4, 64, "bf16")),
     "given products in chunks": read("attention_given"),
 }
