@@ -1,9 +1,9 @@
 """Matrix products on an NVIDIA GPU: what the search finds, beside torch.matmul and cuBLASLt's favourite.
 
-Each case is a small model, compiled and searched by measurement.  What won, the library's first choice and
-PyTorch run in turn, each as a graph on the same kind of random data, so that the GPU is as warm for one as
-for the other.  The floor is the larger of the operations over the best rate of that type and the bytes
-over the bandwidth of a copy, both measured in the same run.
+Each case is a small model, compiled and searched by measurement.  What won, the library's first choice, the
+fastest kernel that Lumi generates and PyTorch run in turn, each as a graph on the same kind of random data,
+so that the GPU is as warm for one as for the other.  The floor is the larger of the operations over the best
+rate of that type and the bytes over the bandwidth of a copy, both measured in the same run.
 
     python bench/matmul.py [--json FILE] [--trials N] [--seconds S] [CASE …]
 """
@@ -24,6 +24,7 @@ import numpy as np
 from gpu_case import copy_bandwidth, interleaved
 
 from lumi.backends.cuda import gemm
+from lumi.backends.cuda.backend import CudaBackend
 from lumi.backends.cuda.cublas import open_library
 from lumi.backends.cuda.gpu import Gpu, open_gpu
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
@@ -36,6 +37,9 @@ from lumi.search.settings import Mode, Settings
 
 LARGE = 8192
 """Sides of the product that the best rate of a type is measured with."""
+
+TENSOR_CORES = "mma", "wgmma"
+"""The templates of kernels for tensor cores."""
 
 COLD = 256 << 20
 """Bytes that the copies of a case's buffers have together, so that none stays in the caches."""
@@ -86,6 +90,8 @@ CASES = (
     Case("prefill down 128x4096x14336", "bf16", 128, 4096, 14336),
     Case("f32 by bf16 128x28672x4096", "f32", 128, 28672, 4096, "bf16"),
     Case("f32 by bf16 128x4096x14336", "f32", 128, 4096, 14336, "bf16"),
+    Case("bf16 2048x4096x4096", "bf16", 2048, 4096, 4096),
+    Case("bf16 4096x14336x4096", "bf16", 4096, 14336, 4096),
     *(Case(f"square {t} 4096", t, 4096, 4096, 4096) for t in ("bf16", "f16", "f32")),
 )
 
@@ -174,6 +180,22 @@ def library(gpu: Gpu, case: Case) -> Work:
     return Work(gpu, [Step(s.kernel, Schedule(gemm.TEMPLATE)) for s in kernels.steps], case)
 
 
+def generated(gpu: Gpu, case: Case) -> tuple[Work, Schedule] | None:
+    """The fastest of the kernels that Lumi makes for tensor cores; None where it makes none."""
+    kernels, _ = graph(case, Settings(mode=Mode.NONE))
+    if len(kernels.steps) != 1:
+        return None
+    kernel = kernels.steps[0].kernel
+    best: tuple[float, Work, Schedule] | None = None
+    for schedule in CudaBackend().schedules(kernel):
+        if schedule.template in TENSOR_CORES:
+            work = Work(gpu, [Step(kernel, schedule)], case)
+            seconds = statistics.median(work.seconds() for _ in range(5))
+            if best is None or seconds < best[0]:
+                best = seconds, work, schedule
+    return None if best is None else best[1:]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("cases", nargs="*", help="parts of the names of the cases to run")
@@ -201,6 +223,10 @@ def main() -> None:
         settings = Settings(mode=Mode.MEASURE, trials=options.trials, seconds=options.seconds)
         kernels, told = graph(case, settings)
         works = {"lumi": Work(gpu, kernels.steps, case).seconds, "library": library(gpu, case).seconds}
+        alone = generated(gpu, case)
+        if alone is not None:
+            works["generated"] = alone[0].seconds
+            told["generated"] = str(alone[1])
         torch = peer(gpu, case)
         seconds = interleaved(works | ({"torch": torch} if torch else {}))
         floor = max(case.flops / rates[case.fast], case.bytes / bandwidth)
