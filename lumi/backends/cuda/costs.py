@@ -210,8 +210,9 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             form = known.look(kernel).form
             assert form is not None, "only what tensor cores compute has this schedule"
             seconds = group_price.seconds(groups.plan(form, options), dims, MACHINE, found.traffic)
-            floor = max(found.traffic / MACHINE.bandwidth, found.flops / tensor_price.PEAK)
-            return replace(found, seconds=seconds, floor=floor)
+            flops = tensor_price.flops(form, dims)
+            floor = max(found.traffic / MACHINE.bandwidth, flops / tensor_price.PEAK)
+            return replace(found, seconds=seconds, floor=floor, flops=flops)
         case "walk":
             seconds = WALK[0] + _joined(work) + _before(work) / OPERATIONS + found.traffic / WALK[1]
             return replace(found, seconds=seconds, floor=found.traffic / MACHINE.bandwidth)
