@@ -25,7 +25,7 @@ from lumi.search.explain import (
     silent,
 )
 from lumi.search.launch import Assembly, Piece, alone
-from lumi.search.measure import Contest, modelled
+from lumi.search.measure import Contest
 from lumi.search.planner import Planner
 from lumi.search.protocol import Backend, Failure
 from lumi.search.seed import CUTS, Seed, seeds
@@ -314,12 +314,13 @@ class _Search:
         else:
             plan, used = best.plan, list(best.ways)
             seed = next(s for p, s in self.optima if p.draft is plan.draft)
+        stories = tuple(self._story(w, contest) for w in used)
         explanation = Explanation(
             region=self.region.scope,
             mode=self.settings.mode.value,
             seed=f"{seed.cut} {seed.weights}",
-            kernels=tuple(self._story(w, contest) for w in used),
-            modelled=sum(modelled(self.planner, w) for w in used),
+            kernels=stories,
+            modelled=sum(s.modelled for s in stories),
             measured=best.seconds if best else None,
             evaluations=self.planner.evaluations,
             trials=self.bench.trials,

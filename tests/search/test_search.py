@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -188,6 +188,25 @@ def test_interrupt_keeps_the_best_plan_so_far() -> None:
     dims = work.sizes(work.small)
     buffers = work.arrays(region, dims)
     assert_equal(run(made.graph, region, buffers, dims)["B3"], reference(region, buffers, dims)["B3"], 1e-5)
+
+
+@dataclass
+class _Numbered(Modelled):
+    """One template with two numbers, of which the second is the better one."""
+
+    def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
+        return tuple(Schedule("numbered", (("number", n),)) for n in (1, 2))
+
+    def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
+        cost = Modelled.cost(self, kernel, schedule, dims)
+        return replace(cost, seconds=(3 - dict(schedule.options)["number"]) * cost.seconds)
+
+
+def test_best_numbers_of_a_template_are_chosen_in_the_end() -> None:
+    work = WORKLOADS["softmax"]
+    made = search(*graph_of(work), settings_of(work), _Numbered())
+    assert [dict(s.schedule.options) for s in made.graph.steps] == [{"number": 2}]
+    assert made.explanation.curve[-1][1] == pytest.approx(made.explanation.modelled)
 
 
 def test_interrupt_before_any_plan_goes_on_to_the_caller() -> None:
