@@ -103,6 +103,7 @@ def model_of(dtype: torch.dtype, layers: int) -> LlamaForCausalLM:
 def steps(model: LlamaForCausalLM, length: int, is_compiled: bool, count: int = 24) -> dict[str, float]:
     """Median seconds of a decode step at a length of the cache, the token fetched each time."""
     cache = StaticCache(config=model.config, max_cache_len=length + 64)
+    torch._dynamo.reset()
     forward = (
         torch.compile(model.forward, mode="reduce-overhead", fullgraph=True) if is_compiled else model.forward
     )
@@ -130,6 +131,7 @@ def steps(model: LlamaForCausalLM, length: int, is_compiled: bool, count: int = 
 def prompt(model: LlamaForCausalLM, is_compiled: bool, count: int = 12) -> dict[str, float]:
     """Median seconds of a prompt into an empty cache, its last logits computed and the token fetched."""
     cache = StaticCache(config=model.config, max_cache_len=PROMPT + 64)
+    torch._dynamo.reset()  # shapes of other calls would make this one's dynamic
     forward = torch.compile(model.forward, fullgraph=True) if is_compiled else model.forward
     tokens = torch.randint(0, VOCAB, (1, PROMPT), device="cuda")
     where = torch.arange(PROMPT, device="cuda")
