@@ -52,6 +52,19 @@ def test_cascades_are_right(name: str, keys: int) -> None:
     check(kernel, schedule, {"seq": 70, "keys": keys, "length": keys * 2 // 3}, 2.0**-6)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "values"),
+    [
+        (cascade("causal"), {"seq": 5, "keys": 0}),
+        (product("seq", 64, "k", out="f32"), {"seq": 3, "k": 0}),
+        (product("seq", 99, 64, epilogue="rows"), {"seq": 0}),
+    ],
+    ids=["no positions", "no terms", "no rows"],
+)
+def test_sums_of_nothing_are_right(kernel: Kernel, values: dict[str, int]) -> None:
+    check(kernel, 0, values, 0.0)
+
+
 @pytest.mark.parametrize(("call", "early"), [("async_wait", False), ("__syncthreads", True)])
 def test_what_does_not_wait_is_wrong(call: str, early: bool) -> None:
     kernel = product(70, 72, 300)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lumi.backends.cuda.mma.form import Computed, RefusalError, Stored
+from lumi.backends.cuda.mma.known import look
 from lumi.backends.cuda.mma.plan import plan
 from lumi.backends.cuda.mma.recognise import recognise
 from lumi.dtype import BF16, F16
@@ -77,6 +78,13 @@ def test_cascade_carries_rows_and_sums() -> None:
 def test_refusals_say_why(kernel: Kernel, reason: str) -> None:
     with pytest.raises(RefusalError, match=reason):
         recognise(kernel)
+
+
+def test_what_is_known_of_a_kernel_is_not_said_of_another() -> None:
+    kernel = product(64, 64, 64)
+    assert look(kernel).form is not None
+    assert look(kernel) is look(kernel)
+    assert look(replace(kernel, axes={**kernel.axes, "m": 1})).form is None
 
 
 def test_sum_inside_a_loop_must_be_short() -> None:
