@@ -6,7 +6,8 @@ touches alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lumi.search.dag import AXES
@@ -31,6 +32,14 @@ class Move(NamedTuple):
         return Genome(choice, genome.cuts ^ frozenset(self.toggles))
 
 
+@dataclass(slots=True)
+class _Sweep:
+    """Moves of one kind at a class, and when each class was looked at last."""
+
+    moves: Callable[[int], Iterator[Move]]
+    visited: dict[int, int] = field(default_factory=dict)
+
+
 class Climb:
     """A climb under way; `best` is where it stands.
 
@@ -42,23 +51,31 @@ class Climb:
         self.derived: Draft | None = None
         self.clock = 0
         self.changed: dict[int, int] = {}
-        self.visited: dict[int, int] = {}
+        self.sweeps = (_Sweep(self._cuts), _Sweep(self._moves))
         if near is not None:
-            self.visited = dict.fromkeys(near.draft.bodies, 0)
+            for sweep in self.sweeps:
+                sweep.visited = dict.fromkeys(near.draft.bodies, 0)
             self._accept(start, near)
 
     def run(self, evaluations: int) -> bool:
-        """Sweep over the classes until none offers a gain (True) or the budget is spent (False)."""
+        """Sweep over the classes until none offers a gain (True) or the budget is spent (False).
+
+        What is stored, of which there are few choices, is settled before all else is tried.
+        """
         limit = self.planner.evaluations + evaluations
+        return all(self._settle(sweep, limit) for sweep in self.sweeps)
+
+    def _settle(self, sweep: _Sweep, limit: int) -> bool:
         before = -1
         while before != self.clock:
             before = self.clock
             for number in tuple(self.best.draft.bodies):
-                if self.changed.get(number, 0) <= self.visited.get(number, -1):
+                if self.changed.get(number, 0) <= sweep.visited.get(number, -1):
                     continue
-                self.visited[number] = self.clock
-                for move in self._moves(number):
+                sweep.visited[number] = self.clock
+                for move in sweep.moves(number):
                     if self.planner.evaluations >= limit:
+                        del sweep.visited[number]
                         return False
                     self.attempt(number, move)
         return True
@@ -74,7 +91,11 @@ class Climb:
             yield move
             if self.best.draft is draft:
                 yield from self._pairs(move)
-        if number in space.readable or self._is_storable(number):
+        yield from self._cuts(number)
+
+    def _cuts(self, number: int) -> Iterator[Move]:
+        """Changes of what is stored."""
+        if number in self.planner.space.readable or self._is_storable(number):
             yield Move((), (number,))
             yield from self._slides(number)
             yield from self._dissolved(number)

@@ -40,7 +40,7 @@ class Settings:
     ranges: Mapping[str, DimRange] = field(default_factory=dict)
     splits: tuple[tuple[str, str], ...] = ()
     seed: int = 0
-    evaluations: int = 720
+    evaluations: int = 600
     trials: int = 64
     seconds: float = 12.0
     memory: int = 1 << 34

@@ -66,6 +66,24 @@ def test_move_changes_nodes_and_cuts_only() -> None:
     assert Move((), (6,)).apply(genome).cuts == {5, 6}
 
 
+def test_cuts_slide_to_what_is_made_of_them_and_go_together() -> None:
+    """In a norm with a product behind: the sums of a kernel, and what the product is scaled to."""
+    planner = planner_for("layernorm_matmul")
+    climb = Climb(planner, start(planner, "reductions"))
+    cuts, users = climb.best.draft.genome.cuts, climb.best.draft.users
+    slides, together = set(), set()
+    for number in climb.best.draft.bodies:
+        for move in climb._cuts(number):
+            assert not move.nodes
+            if len(move.toggles) == 2 and not set(move.toggles) <= cuts:
+                slides.add(move.toggles)
+            elif len(move.toggles) > 1:
+                together.add(frozenset(move.toggles))
+    assert slides and all(a in cuts and b not in cuts and b in users[a] for a, b in slides)
+    stored = {frozenset(c for c, _ in p.outs) for p in climb.best.pieces}
+    assert together and together <= stored
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_evolution_never_loses_and_repeats(name: str) -> None:
     results = []
