@@ -137,7 +137,8 @@ def plans(found: Sequence[Packed], options: dict[str, int]) -> tuple[Plan, ...] 
 
 def _team(found: Packed, options: dict[str, int]) -> Plan | None:
     """The teams that take rows one by one with the least work; None where vectors are too long for them."""
-    if len(found.sums) > FOLDS or len(found.matrices) > SUMS:
+    planes = sum(len(m.planes) for m in found.matrices)
+    if len(found.sums) > FOLDS or len(found.matrices) > SUMS or planes > WARP:
         return None
     width, block = found.size([found.inner]), options.get("warps", 15)
     while width > options.get("width", 16) and width % 2 == 0:

@@ -41,6 +41,8 @@ class PackedRing(RowWriter):
         self.unrolled = (*self.found.copies, self.found.inner)
         self.team, self.sharing, self.most = plan.warps * WARP, plan.warps, plan.most
         self.neighbours, self.sharers = plan.width, self.team
+        self.planes = [(k, p) for k, m in enumerate(self.found.matrices) for p in m.planes]
+        self.fillers = len(self.planes)
         self.unpacking = Unpacking(self.expressions, self.found.inner, self.width, self.expressions.words)
         quants = [part.quants for m in self.found.matrices for part in m.parts]
         self.in_bytes = all(len(q) < 2 and all(map(self.unpacking.holds, q)) for q in quants)
@@ -100,27 +102,30 @@ class PackedRing(RowWriter):
                 text = operators.combine(fold.op, name, texts[0], fold.dtype)
             self.w.line(f"{name} = {text};")
 
-    # -- the thread that fills
+    # -- the threads that fill
+
+    def fill_rows(self) -> None:
+        """Fill stages with the rows from `first` up to `last`: a thread for each plane."""
+        w = self.w
+        w.line("const u8 *from = 0;")
+        w.line("i64 origin = 0;")
+        w.line("int size = 0, place = 0;")
+        for number, (matrix, plane) in enumerate(self.planes):
+            values = f"origin = {plane.first * plane.row}, size = {plane.row}"
+            values += f", place = {self.plan.place(matrix, plane)}"
+            test = f"if (threadIdx.x == {self.users + number})"
+            w.line(f"{test} from = (const u8 *){w.buffers[plane.buffer]}, {values};")
+        super().fill_rows()
 
     def fill_stage(self) -> None:
-        """Copy rows from number `row` on into a stage: whole pieces of memory around those of each plane."""
-        w, copies, sizes = self.w, list[str](), list[str]()
-        w.line(f"const int rows = least({self.plan.rows}, last - row);")
-        for number, matrix in enumerate(self.found.matrices):
-            for plane in matrix.planes:
-                buffer, row = w.buffers[plane.buffer], f"row + {plane.first}" if plane.first else "row"
-                start = w.declare("i64", f"(i64)({row}) * {plane.row}", "start")
-                size = f"(u32)(rows * {plane.row})"
-                if not plane.is_even:
-                    stop = f"({start} + {size} + {PIECE - 1}) / {PIECE} * {PIECE}"
-                    start = w.declare("i64", f"{start} / {PIECE} * {PIECE}", "start")
-                    size = f"(u32)({stop} - {start})"
-                sizes.append(w.declare("u32", size, "size"))
-                place = self.plan.place(number, plane)
-                copies.append(f"filler.copy(to + {place}, (const u8 *){buffer} + {start}, {sizes[-1]});")
-        w.line(f"u8 *const to = filler.claim({' + '.join(sizes)});")
-        for text in copies:
-            w.line(text)
+        """Copy rows from number `row` on into a stage: whole pieces of memory around those of a plane."""
+        w = self.w
+        w.line("const i64 start = origin + (i64)row * size;")
+        w.line(f"const i64 stop = start + (i64)least({self.plan.rows}, last - row) * size;")
+        w.line(f"const i64 begin = start / {PIECE} * {PIECE};")
+        w.line(f"const u32 bytes = (u32)((stop + {PIECE - 1}) / {PIECE} * {PIECE} - begin);")
+        w.line("u8 *const to = filler.claim(bytes) + place;")
+        w.line("if (bytes) filler.copy(to, from + begin, bytes);")
 
     # -- vectors
 

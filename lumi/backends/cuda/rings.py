@@ -62,6 +62,7 @@ class Rings(Generic[P]):
         self.names: Mapping[str, str] = frame.names(step.buffers)
         self.members = [writer(p, f"{name}_{k}", self.names) for k, p in enumerate(plans)]
         self.whole = writer(plans[0], name, self.names)
+        self.whole.fillers = max(m.fillers for m in self.members)
 
     def write(self) -> str:
         """The CUDA of the function and of what its parts do."""

@@ -59,7 +59,8 @@ class Staged:
     """Writes the functions of one kernel; `over` are the axes of the line, outermost first.
 
     A block takes `part` elements of a line, from number `first` to `last`, as CUDA: all of them, unless
-    several blocks share a line.  A stage is used by `sharing` warps.
+    several blocks share a line.  A stage is filled by `fillers` threads, which
+    stand behind the users, and used by `sharing` warps.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Staged:
         self.users, self.width, self.turns = numbers.users, numbers.width, numbers.turns
         self.length = self.part = size(self.kernel, over)
         self.first, self.last = "", str(self.part)
-        self.sharing = self.users // WARP
+        self.fillers, self.sharing = 1, self.users // WARP
         called = names or frame.names(buffers(self.kernel))
         self.w = Writer(program, called, blocking=Blocking(self.users))
         self.expressions = Expressions(self.w, _no_fold)
@@ -112,6 +113,7 @@ class Staged:
         given = ", ".join([*called.values(), "dims"])
         parameters = ", ".join([*frame.declared((self.kernel, *beside), called), "u32 constant"])
         settled = ", ".join([*(f"settled({name})" for name in called.values()), "dims"])
+        opened = f"stage_open(full + k, {self.fillers}), stage_open(empty + k, {self.sharing})"
         return f"""\
 extern "C" __global__ void __launch_bounds__({self.users + WARP}) {self.name}({parameters}) {{
   extern __shared__ __align__(128) u8 pool[];
@@ -120,13 +122,13 @@ extern "C" __global__ void __launch_bounds__({self.users + WARP}) {self.name}({p
   u8 *const stages = pool + {HEAD};
   float *const results = (float *)(stages + {stages * stage});
   if (threadIdx.x == {self.users}) {{
-    for (int k = 0; k < {stages}; k++) stage_open(full + k, 1), stage_open(empty + k, {self.sharing});
+    for (int k = 0; k < {stages}; k++) {opened};
     before_copies();
   }}
   __syncthreads();
   let_next_start();
   if (threadIdx.x >= {self.users}) {{
-    if (threadIdx.x > {self.users}) return;
+    if (threadIdx.x > {self.users + self.fillers - 1}) return;
     if ((constant & {mask}) != {mask}) {{
       wait_for_previous();
       before_copies();
