@@ -26,6 +26,7 @@ void emulated_barrier();
 void emulated_copy(unsigned to, const void *from, int size, int bytes);
 void emulated_commit();
 void emulated_wait(int left);
+void emulated_fault();
 void emulated_users(int count);
 void emulated_open(void *state, int arrivals);
 void emulated_arrive(void *state, int arrived, long bytes);

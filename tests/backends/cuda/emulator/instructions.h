@@ -30,6 +30,7 @@ static inline void store_piece(u32 to, const u32 (&words)[4]) { __builtin_memcpy
 struct Matrices { u32 from; bool across; u32 (*r)[4]; };
 template <bool ACROSS> static inline void load_matrices(u32 (&r)[4], u32 from) {
   Matrices mine = {from, ACROSS, &r};
+  if (from % 16) emulated_fault();
   emulated_meet(&mine, [](void **all) {
     for (int lane = 0; lane < 32; lane++)
       for (int n = 0; n < 4; n++) {

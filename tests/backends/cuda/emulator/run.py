@@ -21,6 +21,12 @@ HERE = Path(__file__).parent
 
 FLAGS = ("-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w")
 
+GUARD = 256
+"""Bytes around each buffer, and what it is aligned to."""
+
+BLOCKS = 7
+"""Blocks at most, so that some run several cells."""
+
 _POOL = re.compile(r"extern __shared__ __align__\(\d+\) u8 pool\[\];")
 _FUNCTION = re.compile(r"^(template <[^\n]*>\s)?INLINE [^;{]*\{", re.MULTILINE)
 _NAME = re.compile(r"(__restrict__ )?\w+$")
@@ -51,16 +57,35 @@ class Emulated:
     ) -> None:
         """Run all cells; copies are made as `early` or as late, threads in the one order or the other.
 
-        `more` are the arguments that the kernel takes behind its dims.
+        `more` are the arguments that the kernel takes behind its dims.  Raises `AssertionError` for accesses
+        that a GPU refuses, and when something beside the buffers is written.
         """
         names = self.step.buffers
-        places = (ctypes.c_void_p * len(names))(*(arrays[n].ctypes.data for n in names))
+        held = [_guarded(arrays[n]) for n in names]
+        places = (ctypes.c_void_p * len(names))(*(h.ctypes.data + GUARD for h in held))
+        sizes = (ctypes.c_longlong * len(names))(*(arrays[n].nbytes for n in names))
         numbers = [*(values[n] for n in self.step.dims), *more]
         given = (ctypes.c_longlong * max(len(numbers), 1))(*numbers)
-        blocks = max(1, min(self.code.cells(values), 7))
-        self.library.emulated_launch(
-            self.library.run, places, given, blocks, self.code.threads, int(early), int(backwards)
+        blocks = max(1, min(self.code.cells(values), BLOCKS))
+        faults = self.library.emulated_launch(
+            *(self.library.run, places, sizes, len(names), given, blocks, self.code.threads),
+            *(int(early), int(backwards)),
         )
+        assert faults == 0, f"{faults} accesses that a GPU refuses"
+        for name, block in zip(names, held, strict=True):
+            size = arrays[name].nbytes
+            assert (block[:GUARD] == 0xFF).all(), f"it writes before {name}"
+            assert (block[GUARD + size :] == 0xFF).all(), f"it writes behind {name}"
+            arrays[name].reshape(-1).view(np.uint8)[:] = block[GUARD : GUARD + size]
+
+
+def _guarded(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array, aligned as on the GPU, between bytes that make numbers NaN."""
+    raw = np.full(array.nbytes + 3 * GUARD, 0xFF, np.uint8)
+    start = -raw.ctypes.data % GUARD
+    block = raw[start : start + array.nbytes + 2 * GUARD]
+    block[GUARD : GUARD + array.nbytes] = array.reshape(-1).view(np.uint8)
+    return block
 
 
 def _source(text: str, count: int) -> str:

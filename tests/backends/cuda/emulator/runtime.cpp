@@ -1,7 +1,8 @@
 /* Blocks of threads on a CPU: every thread is a fiber, and what threads do together is done by the last to come.
  *
  * Copies into shared memory happen when they are asked for, or not before they are waited for, so that both a
- * missing wait and a place that is taken too early show.
+ * missing wait and a place that is taken too early show.  Those that are not aligned, or that leave the buffers,
+ * are counted and not made.
  */
 #include <cmath>
 #include <cstdint>
@@ -30,6 +31,10 @@ struct Stage {
   std::vector<Copy> pending;
 };
 
+struct Buffer { const char *from; long long size; };
+
+std::vector<Buffer> buffers;
+int faults;
 std::vector<Fiber> fibers;
 std::vector<Meeting> warps;
 Meeting all, users;
@@ -85,6 +90,19 @@ void emulated_users(int count) {
   for (const long before = users.times; users.times == before;) yield();
 }
 
+/* Note what a GPU would not do. */
+void emulated_fault() { faults++; }
+
+static bool is_fine(const Copy &copy) {
+  if (copy.to % copy.size || (uintptr_t)copy.from % copy.size || copy.bytes > copy.size) return false;
+  if (copy.to + copy.size > sizeof emulated_pool) return false;
+  for (const Buffer &buffer : buffers) {
+    const long long place = (const char *)copy.from - buffer.from;
+    if (place >= 0 && place + copy.bytes <= buffer.size) return true;
+  }
+  return false;
+}
+
 static void carry_out(const Copy &copy) {
   char *const to = emulated_pool + copy.to;
   memcpy(to, copy.from, copy.bytes);
@@ -92,7 +110,8 @@ static void carry_out(const Copy &copy) {
 }
 void emulated_copy(unsigned to, const void *from, int size, int bytes) {
   const Copy copy = {to, from, size, bytes};
-  if (early) carry_out(copy);
+  if (!is_fine(copy)) faults++;
+  else if (early) carry_out(copy);
   else fibers[current].pending.push_back(copy);
 }
 void emulated_commit() {
@@ -133,9 +152,13 @@ void emulated_await(void *state, unsigned lap) {
   }
 }
 
-/* Run all blocks of a kernel; `backwards` the threads of a block take turns from the last to the first. */
-extern "C" void emulated_launch(void (*kernel)(void **, const long long *), void **given, const long long *values,
-                                int blocks, int size, int copies_early, int backwards) {
+/* Run all blocks of a kernel; `backwards` the threads of a block take turns from the last to the first.
+ * Returns how many faults a GPU would have found. */
+extern "C" int emulated_launch(void (*kernel)(void **, const long long *), void **given, const long long *sizes,
+                               int count, const long long *values, int blocks, int size, int copies_early,
+                               int backwards) {
+  buffers.clear(), faults = 0;
+  for (int n = 0; n < count; n++) buffers.push_back({(const char *)given[n], sizes[n]});
   body = kernel, arguments = given, dims = values, threads = size, early = copies_early;
   fibers.resize(size);
   emulated_grid.x = blocks;
@@ -163,4 +186,5 @@ extern "C" void emulated_launch(void (*kernel)(void **, const long long *), void
         running -= fibers[current].done;
       }
   }
+  return faults;
 }
