@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from lumi import dim
 from lumi.backends.cuda import cache
 from lumi.backends.cuda.matrix import ELEMENTS, VECTOR
+from lumi.backends.cuda.mma import shares
 from lumi.field.axis import LIMIT
 from lumi.field.region import Region, Store
 from lumi.field.term import In, Red
@@ -39,10 +40,14 @@ def chunks(region: Region, hints: Sequence[Mapping[str, int]]) -> dict[str, int]
     These are axes whose length is known at run time only, such as the positions of a cache: a matrix of
     known size is streamed by all multiprocessors anyway, and the blocks of a walk share positions by
     themselves.  Where there is but a handful of results, an axis
-    of known length is offered too, as for the sum of everything.
+    of known length is offered too, as for the sum of everything; and where they are too few tiles for tensor
+    cores, that of products of halves.
     """
     reduced = bound_axes([s.term for s in region.stores])
     results = max(_elements(region, s, hint) for s in region.stores for hint in hints)
+    products = shares.chunks(region, results, hints)
+    if products:
+        return products if len(region.axes) < LIMIT else {}
     if results > FEW:
         return {}
     growing = [a for a in region.axes if a.name in reduced and a.is_symbolic]

@@ -1,0 +1,63 @@
+"""Which sums of products are offered in chunks, because tiles of their results are too few for the GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from lumi import dim
+from lumi.backends.cuda.mma.form import HALVES
+from lumi.backends.cuda.mma.plan import PIECE, STEP
+from lumi.field.access import Access
+from lumi.field.region import Region
+from lumi.field.term import Bin, In, Red, Term, Un
+from lumi.field.traverse import postorder
+
+LONG = 4096
+"""Terms of a sum that is worth it."""
+
+FEW = 1 << 18
+"""Results at most: with more, tiles of them keep the GPU busy."""
+
+CHUNKS = 8
+"""Chunks of a sum."""
+
+
+def chunks(region: Region, results: int, hints: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The number of chunks of the axis that a region sums its products over, if they are offered in chunks.
+
+    `results` is how many elements the region writes at most.
+    """
+    sums = [t for t in postorder([s.term for s in region.stores]) if isinstance(t, Red)]
+    axes = {t.axes for t in sums}
+    if results > FEW or len(axes) != 1 or len(sums[0].axes) != 1:
+        return {}
+    (axis,) = sums[0].axes
+    extent = region.axes[axis].extent
+    if not isinstance(extent, int) or extent < LONG or extent % (CHUNKS * PIECE):
+        return {}
+    return {axis: CHUNKS} if all(_is_product(region, t, hints) for t in sums) else {}
+
+
+def _is_product(region: Region, total: Red, hints: Sequence[Mapping[str, int]]) -> bool:
+    """Whether a sum is of products of two factors of halves, each of which has rows of its own."""
+    if total.op != "sum" or not isinstance(total.body, Bin) or total.body.op != "mul":
+        return False
+    first, second = (_factor(region, f) for f in (total.body.a, total.body.b))
+    if first is None or second is None:
+        return False
+    rows = first.axes() - second.axes(), second.axes() - first.axes()
+    return all(_size(region, axes, hints) >= STEP for axes in rows)
+
+
+def _factor(region: Region, term: Term) -> Access | None:
+    """The access of a factor of halves."""
+    if isinstance(term, Un) and term.op == "cast.f32":
+        term = term.a
+    access = region.accesses.get(term.name) if isinstance(term, In) else None
+    return access if access is not None and access.dtype in HALVES else None
+
+
+def _size(region: Region, axes: frozenset[str], hints: Sequence[Mapping[str, int]]) -> int:
+    """Positions of axes together, at the hint where there are most."""
+    return max(math.prod(dim.value(region.axes[a].extent, hint) for a in axes) for hint in hints)
