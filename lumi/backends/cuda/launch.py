@@ -67,17 +67,29 @@ class Entry:
 
 
 def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
-    """Compile kernels side by side and put them on the GPU.  Raises `LumiError` for what NVRTC refuses."""
-    steps = [fitting(step, gpu) for step in steps]
-    codes = [emit(step, NAME) for step in steps]
-    cubins = compile_cubins([source([code.text]) for code in codes], gpu.arch)
+    """Compile kernels side by side and put them on the GPU.
+
+    Raises `LumiError` for what NVRTC refuses, and for a plan with a schedule that does not suit its kernels.
+    """
+    written = [_written(step, gpu) for step in steps]
+    cubins = compile_cubins([source([code.text]) for _, code in written], gpu.arch)
     loaded = []
-    for step, code, cubin in zip(steps, codes, cubins, strict=True):
+    for (step, code), cubin in zip(written, cubins, strict=True):
         if isinstance(cubin, LumiError):
             raise cubin
         function = gpu.function(cubin.content, NAME, code.shared)
         loaded.append(Loaded(code, step.dims, function, gemm.call(step)))
     return loaded
+
+
+def _written(step: Step, gpu: Gpu) -> tuple[Step, Code]:
+    """The step under a schedule that the GPU can run, and its code."""
+    try:
+        step = fitting(step, gpu)
+        return step, emit(step, NAME)
+    except ValueError as error:
+        message = f"a kernel cannot run as {step.schedule.template}: {error}"
+        raise LumiError("plan error", message, hint="compile the model again") from error
 
 
 def fitting(step: Step, gpu: Gpu) -> Step:

@@ -13,7 +13,8 @@ from lumi.backends.cuda.cublas import Algorithm, Matmul, Pointers
 from lumi.backends.cuda.emit import Code
 from lumi.backends.cuda.gemm import call
 from lumi.backends.cuda.launch import Entry, Launches, Loaded
-from lumi.llir.kernel import Schedule, Step
+from lumi.errors import LumiError
+from lumi.llir.kernel import Kernel, Schedule, Step
 from tests.llir.products import Spec
 
 PRODUCT = Spec({"m": dim.var("seq"), "n": 16, "k": 32}).kernel
@@ -148,3 +149,19 @@ def test_kernel_runs_what_the_library_does_not(
     run(work, {"seq": 5, "past": 0}, {"seq": 0, "past": 0})
     assert gpu.replayed == [[("product", "after"), ("b", "early")]] * 2
     assert len(gpu.graphs) == (1 if library is None else 0)
+
+
+@pytest.mark.parametrize(
+    ("template", "beside", "message"),
+    [
+        ("walk", (PRODUCT,), "cannot run as walk: kernels run together as walk"),
+        ("ring", (), "cannot run as ring: .* is scheduled as one"),
+    ],
+)
+def test_schedule_that_does_not_suit_its_kernels_is_a_plan_error(
+    template: str, beside: tuple[Kernel, ...], message: str
+) -> None:
+    gpu: Any = Gpu()
+    gpu.room = 1 << 20
+    with pytest.raises(LumiError, match=message):
+        launch.load_kernels(gpu, [Step(PRODUCT, Schedule(template), beside)])
