@@ -172,7 +172,7 @@ class PackedRing(RowWriter):
         w.line(f"float most{number} = 0;")
         every = f"#pragma unroll\nfor (int k = 0; k < {held}; k++) "
         with w.block(every):
-            w.line(f"most{number} = max_f32(most{number}, abs_f32(x{number}[k]));")
+            w.line(f"most{number} = fmaxf(most{number}, fabsf(x{number}[k]));")
         w.line(f"const float unit{number} = {f'power_within(most{number})' if self.in_bytes else '1.0f'};")
         w.line(f"float s{number}[{groups}] = {{}};")
         with w.block(every):

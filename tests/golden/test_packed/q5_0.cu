@@ -105,7 +105,7 @@ INLINE void q5_0_use(const float *__restrict__ b0_B0, const u8 *__restrict__ b1_
   float most0 = 0;
   #pragma unroll
   for (int k = 0; k < 32; k++) {
-    most0 = max_f32(most0, abs_f32(x0[k]));
+    most0 = fmaxf(most0, fabsf(x0[k]));
   }
   const float unit0 = power_within(most0);
   float s0[2] = {};

@@ -41,8 +41,8 @@ void emulated_await(void *state, unsigned lap);
 extern "C" {
 float fmaf(float, float, float);
 double fma(double, double, double);
-float truncf(float), fmodf(float, float), floorf(float), fabsf(float), exp2f(float), log2f(float), sinf(float),
-    sqrtf(float);
+float truncf(float), fmodf(float, float), floorf(float), fabsf(float), fmaxf(float, float);
+float exp2f(float), log2f(float), sinf(float), sqrtf(float);
 double trunc(double), fmod(double, double), floor(double), fabs(double), exp2(double), log2(double), sin(double),
     sqrt(double);
 double fmin(double, double), fmax(double, double);
