@@ -1,7 +1,7 @@
 """What the functions of kernels have in common that multiply rows of matrices, stage by stage.
 
-A cell is a piece of the rows, one after the other.  One thread of a block copies them, so many at once into
-a stage; the others hold the vector, use stage after stage, and at last make the results of the cell.
+A cell is a piece of the rows, one after the other.  Threads of a block copy them, so many at once into a
+stage; the others hold the vector, use stage after stage, and at last make the results of the cell.
 """
 
 from __future__ import annotations
