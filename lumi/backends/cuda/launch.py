@@ -17,6 +17,7 @@ from lumi.backends.cuda.cublas import Library, open_library
 from lumi.backends.cuda.emit import STAGED, Code, emit, source
 from lumi.backends.cuda.gpu import Argument, Function, Gpu, Graph
 from lumi.backends.cuda.mail import Mail
+from lumi.backends.cuda.mma.plan import ROUNDING
 from lumi.backends.cuda.schedule import DEFAULT, schedules
 from lumi.backends.cuda.staged import ROOM
 from lumi.backends.cuda.wgmma import plan as groups
@@ -95,7 +96,7 @@ def _written(step: Step, gpu: Gpu) -> tuple[Step, Code]:
 def fitting(step: Step, gpu: Gpu) -> Step:
     """The step under a schedule that the GPU can run: its own, or one of its template, or the default.
 
-    Where groups of warps cannot multiply, single ones do.
+    Where groups of warps cannot multiply, single ones do.  None rounds what the step's own does not.
     """
     template = step.schedule.template
     if template in STAGED:
@@ -104,7 +105,9 @@ def fitting(step: Step, gpu: Gpu) -> Step:
         template = ROOMY[0]
     if template not in ROOMY:
         return step
-    alike = (replace(step, schedule=s) for s in schedules(step.kernel) if s.template == template)
+    given = step.schedule.options
+    own_kind = (s for s in schedules(step.kernel) if s.template == template)
+    alike = (replace(step, schedule=s) for s in own_kind if ROUNDING in given or ROUNDING not in s.options)
     own = (step,) if step.schedule.template == template else ()
     fits = (s for s in (*own, *alike) if emit(s, NAME).shared <= gpu.room)
     return next(fits, replace(step, schedule=DEFAULT))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
 
 import pytest
 
 from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
+from lumi.backends.cuda.gpu import Gpu
+from lumi.backends.cuda.launch import fitting
 from lumi.backends.cuda.mma.form import RefusalError
 from lumi.backends.cuda.mma.known import look
+from lumi.backends.cuda.mma.plan import ROUNDING
 from lumi.backends.cuda.wgmma.plan import ARCH, plan
 from lumi.llir.kernel import Kernel, Schedule, Step
 from tests.backends.cuda.mma import test_cascade, test_sums
@@ -77,6 +82,23 @@ def test_what_does_not_fit_is_refused(kernel: Kernel, options: dict[str, int], r
     assert form is not None
     with pytest.raises(RefusalError, match=reason):
         plan(form, options)
+
+
+@dataclass(frozen=True)
+class Older:
+    """What is asked of a GPU without the instruction."""
+
+    arch: str = "sm_80"
+    room: int = 163 << 10
+    starts_early: bool = False
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_single_warps_multiply_where_groups_cannot(rounded: bool) -> None:
+    kernel = cascade("length", out="f32", rounded=True) if not rounded else cascade("causal")
+    found = fitting(Step(kernel, look(kernel).groups[0]), cast("Gpu", Older()))
+    assert found.schedule.template == "mma"
+    assert (ROUNDING in found.schedule.options) == rounded
 
 
 @pytest.mark.cuda
