@@ -9,7 +9,8 @@ import pytest
 
 from lumi import dim
 from lumi.backends.cuda.compile import Cubin, compile_cubins
-from lumi.backends.cuda.emit import SHARED, emit, source
+from lumi.backends.cuda.emit import emit, source
+from lumi.backends.cuda.grid import SHARED
 from lumi.backends.cuda.schedule import DEFAULT
 from lumi.dtype import BF16, F32
 from lumi.llir.kernel import Loop, Map, Schedule, Step
