@@ -166,6 +166,15 @@ INLINE void multiply(float (&v)[2 * TILES][4 * PAIRS], const u32 (&a)[TILES][4],
       }
 }
 
+/* Four threads that share a row have two columns of each of four tiles of eight; each gets the eight of one. */
+INLINE uint4 gather_tile(u32 a, u32 b, u32 c, u32 d) {
+  const bool odd = threadIdx.x % 2, high = threadIdx.x / 2 % 2;
+  const u32 first = __shfl_xor_sync(FULL_WARP, odd ? a : b, 1), second = __shfl_xor_sync(FULL_WARP, odd ? c : d, 1);
+  const u32 low0 = odd ? first : a, low1 = odd ? b : first, high0 = odd ? second : c, high1 = odd ? d : second;
+  const u32 x = __shfl_xor_sync(FULL_WARP, high ? low0 : high0, 2), y = __shfl_xor_sync(FULL_WARP, high ? low1 : high1, 2);
+  return high ? make_uint4(x, y, high0, high1) : make_uint4(low0, low1, x, y);
+}
+
 /* ---- elements ---- */
 
 /* The larger, NaN if either is: one instruction. */

@@ -345,15 +345,20 @@ INLINE void attend_cells(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b
     #pragma unroll
     for (int i = 0; i < 4; i++) {
       const int x_i_91 = least(row + i * 8, (int)d_seq - 1);
-      const float v93 = recipz_f32(c_l0[i]);
-      if (row + i * 8 < (int)d_seq) {
-        #pragma unroll
-        for (int j = 0; j < 8; j++) {
-          const int x_e_92 = column + j * 8;
-          const float v94 = (c_o0[i][j * 2 + 0] * v93);
-          const float v95 = (c_o0[i][j * 2 + 1] * v93);
-          *(u32 *)(b3_R + (i64)x_g_3 * (64 * d_seq) + (i64)x_h_5 * (128 * d_seq) + (i64)x_i_91 * 64 + (i64)x_e_92) = pack<true>(v94, v95);
-        }
+      u32 w92[8];
+      const float v94 = recipz_f32(c_l0[i]);
+      #pragma unroll
+      for (int j = 0; j < 8; j++) {
+        const int x_e_93 = column + j * 8;
+        const float v95 = (c_o0[i][j * 2 + 0] * v94);
+        const float v96 = (c_o0[i][j * 2 + 1] * v94);
+        w92[j] = pack<true>(v95, v96);
+      }
+      #pragma unroll
+      for (int g = 0; g < 2; g++) {
+        const uint4 eight = gather_tile(w92[g * 4 + 0], w92[g * 4 + 1], w92[g * 4 + 2], w92[g * 4 + 3]);
+        const int place97 = column + lane % 4 * 6 + g * 32;
+        if (row + i * 8 < (int)d_seq) *(uint4 *)(b3_R + (i64)x_g_3 * (64 * d_seq) + (i64)x_h_5 * (128 * d_seq) + (i64)x_i_91 * 64 + (i64)place97) = eight;
       }
     }
     __syncthreads();

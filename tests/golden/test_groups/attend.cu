@@ -788,15 +788,20 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
     #pragma unroll
     for (int i = 0; i < 2; i++) {
       const int x_i_183 = least(row + i * 8, (int)d_seq - 1);
-      const float v185 = recipz_f32(c_l0[i]);
-      if (row + i * 8 < (int)d_seq) {
-        #pragma unroll
-        for (int j = 0; j < 16; j++) {
-          const int x_e_184 = column + j * 8;
-          const float v186 = (c_o0[i][j * 2 + 0] * v185);
-          const float v187 = (c_o0[i][j * 2 + 1] * v185);
-          *(u32 *)(b3_R + (i64)x_g_4 * (128 * d_seq) + (i64)x_h_6 * (256 * d_seq) + (i64)x_i_183 * 128 + (i64)x_e_184) = pack<true>(v186, v187);
-        }
+      u32 w184[16];
+      const float v186 = recipz_f32(c_l0[i]);
+      #pragma unroll
+      for (int j = 0; j < 16; j++) {
+        const int x_e_185 = column + j * 8;
+        const float v187 = (c_o0[i][j * 2 + 0] * v186);
+        const float v188 = (c_o0[i][j * 2 + 1] * v186);
+        w184[j] = pack<true>(v187, v188);
+      }
+      #pragma unroll
+      for (int g = 0; g < 4; g++) {
+        const uint4 eight = gather_tile(w184[g * 4 + 0], w184[g * 4 + 1], w184[g * 4 + 2], w184[g * 4 + 3]);
+        const int place189 = column + lane % 4 * 6 + g * 32;
+        if (row + i * 8 < (int)d_seq) *(uint4 *)(b3_R + (i64)x_g_4 * (128 * d_seq) + (i64)x_h_6 * (256 * d_seq) + (i64)x_i_183 * 128 + (i64)place189) = eight;
       }
     }
   }

@@ -91,16 +91,21 @@ INLINE void product_use(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1
     #pragma unroll
     for (int i = 0; i < 2; i++) {
       const int x_m_12 = row + i * 8;
+      u32 w13[32];
       #pragma unroll
       for (int j = 0; j < 32; j++) {
-        const int x_n_13 = least(column + j * 8, 640 - 2);
-        const float v14 = t7[j * 2 + 0];
-        const float v15 = t7[j * 2 + 1];
-        const float v16 = (s3[i][j * 2 + 0] + v14);
-        const float v17 = (s3[i][j * 2 + 1] + v15);
-        if (column + j * 8 < 640) {
-          *(u32 *)(b3_R + x_m_12 * 640 + x_n_13) = pack<true>(v16, v17);
-        }
+        const int x_n_14 = least(column + j * 8, 640 - 2);
+        const float v15 = t7[j * 2 + 0];
+        const float v16 = t7[j * 2 + 1];
+        const float v17 = (s3[i][j * 2 + 0] + v15);
+        const float v18 = (s3[i][j * 2 + 1] + v16);
+        w13[j] = pack<true>(v17, v18);
+      }
+      #pragma unroll
+      for (int g = 0; g < 8; g++) {
+        const uint4 eight = gather_tile(w13[g * 4 + 0], w13[g * 4 + 1], w13[g * 4 + 2], w13[g * 4 + 3]);
+        const int place19 = column + lane % 4 * 6 + g * 32;
+        if (place19 < 640) *(uint4 *)(b3_R + x_m_12 * 640 + place19) = eight;
       }
     }
   }

@@ -9,6 +9,7 @@ from lumi.backends.clike.loops import multiple_of, whole
 from lumi.backends.clike.roots import operand_type, stored_type
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import ctype, frame
+from lumi.backends.cuda.mma import wide
 from lumi.backends.cuda.mma.elements import Elements
 from lumi.backends.cuda.mma.form import HALVES, Product, Stored
 from lumi.backends.cuda.mma.plan import PIECE, STEP, WARP, Plan, Tile, is_whole, step
@@ -159,12 +160,27 @@ class TensorWriter:
         column = self.form.column
         both = [s for s in stores if column in long(self.kernel, s.axes)]
         self._hold_columns(both)
+        for store in [s for s in both if wide.suits(self.tiles, s, column)]:
+            self._store_wide(store)
+            both.remove(store)
         if both:
             with self.tiles.rows(), self._inside(self.tiles.row, "i", 0), self.tiles.across(column):
                 self._store_pairs(both)
         for store in stores:
-            if store not in both:
+            if column not in long(self.kernel, store.axes):
                 self._store_rows(store)
+
+    def _store_wide(self, store: Store) -> None:
+        """Store what four threads put together; all of them do, also those behind the last row."""
+        w, column = self.w, self.form.column
+        with self.tiles.rows():
+            words = w.fresh("w")
+            w.line(f"u32 {words}[{self.tiles.columns[column].count}];")
+            with self.tiles.across(column):
+                value = self.elements.value(*self._unrounded(store))
+                texts = [value.at(dict.fromkeys(value.axes, k)) for k in range(2)]
+                w.line(f"{words}[j] = {packed(store.access.dtype, value.dtype, texts)};")
+            wide.put(self.tiles, self.elements, store, column, words)
 
     @contextmanager
     def _inside(self, along: Along, number: str, copy: int) -> Iterator[None]:
@@ -190,9 +206,8 @@ class TensorWriter:
             with self._inside(along, "j", 0):
                 pointer = self.elements.pointer(store.access, {}, {column: 0})
                 texts = [value.at(dict.fromkeys(value.axes, k)) for k in range(2)]
-                if dtype in HALVES and value.dtype == F32:
-                    kind = "true" if dtype == BF16 else "false"
-                    w.line(f"*(u32 *)({pointer}) = pack<{kind}>({', '.join(texts)});")
+                if dtype in HALVES:
+                    w.line(f"*(u32 *)({pointer}) = {packed(dtype, value.dtype, texts)};")
                     continue
                 texts = [ctype.conversion(t, value.dtype, dtype) for t in texts]
                 w.line(ctype.wide_store(pointer, texts, dtype))
@@ -268,3 +283,10 @@ def factors(products: Sequence[Product], side: str) -> list[Stored]:
     """The stored factors on one side of some products, each once."""
     found = [p.a if side == "a" else p.b for p in products]
     return list(dict.fromkeys(f for f in found if isinstance(f, Stored)))
+
+
+def packed(dtype: DType, given: DType, texts: Sequence[str]) -> str:
+    """CUDA for two values of type `given` as halves side by side."""
+    if given == F32:
+        return f"pack<{'true' if dtype == BF16 else 'false'}>({', '.join(texts)})"
+    return f"two({', '.join(ctype.raw(ctype.conversion(t, given, dtype), dtype) for t in texts)})"
