@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 class Group:
     """Stored classes that one launch computes, as bits: by one kernel, until kernels are gathered.
 
-    `axes` are those of its widest class, `below` every class that it waits for, directly or not.
+    `axes` are those of its widest class, `below` every class that it waits for, directly or not.  One that
+    is `gone` has become part of another.
     """
 
     launch: Launch
     members: int
     axes: int
     below: int
+    gone: bool = False
 
 
 class Groups:
@@ -55,7 +57,7 @@ class Groups:
         while fresh:
             before, fresh = fresh, []
             for group in before:
-                if any(group is g for g in self.groups) and self._absorb(group):
+                if not group.gone and self._absorb(group):
                     fresh.append(group)
 
     def _absorb(self, group: Group) -> bool:
@@ -74,8 +76,8 @@ class Groups:
     def gather(self) -> None:
         """Let one launch run kernels that do not wait for each other while that saves time."""
         for group in tuple(self.groups):
-            for other in tuple(self.groups):
-                if any(group is g for g in self.groups) and _are_free(group, other):
+            for other in () if group.gone else tuple(self.groups):
+                if _are_free(group, other):
                     one, two = group.launch, other.launch
                     both = self.planner.together((*one.pieces, *two.pieces))
                     if both is not None and both.seconds < one.seconds + two.seconds:
@@ -107,6 +109,7 @@ class Groups:
 
     def _join(self, group: Group, other: Group, joined: Launch) -> None:
         """Make `other` part of `group`; whoever waited for either now waits for what both need."""
+        other.gone = True
         self.groups = [g for g in self.groups if g is not other]
         group.launch, group.axes = joined, group.axes | other.axes
         group.members |= other.members

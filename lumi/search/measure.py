@@ -31,7 +31,9 @@ NEAR = 1.25
 def modelled(planner: Planner, way: Way) -> float:
     """Seconds of a launch by the model, under the schedule that it prefers."""
     kernels = way.step.kernels
-    found = planner.price_together(kernels) if way.step.beside else planner.price(*kernels)
+    if not way.step.beside:
+        return planner.price(*kernels)[0]
+    found = planner.price_together(kernels) if planner.price_together is not None else None
     return math.inf if found is None else found[0]
 
 

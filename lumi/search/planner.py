@@ -39,10 +39,13 @@ def _seconds(piece: Piece) -> float:
 
 
 class Planner:
-    """Everything that plans of one region share: values, kernels, prices."""
+    """Everything that plans of one region share: values, kernels, prices.
+
+    Without `together` every kernel has a launch of its own.
+    """
 
     def __init__(
-        self, space: Space, settings: Settings, price: Price, together: Together = lambda _: None
+        self, space: Space, settings: Settings, price: Price, together: Together | None = None
     ) -> None:
         self.space, self.settings = space, settings
         self.price, self.price_together = price, together
@@ -77,7 +80,8 @@ class Planner:
         self.evaluations += 1
         try:
             stored = self._live(draft)
-            found = [self._gathered(draft, stored, apart) for apart in (False, True)]
+            ways = (False,) if self.price_together is None else (False, True)
+            found = [self._gathered(draft, stored, apart) for apart in ways]
         except InfeasibleError as error:
             self.refusals[str(error)] += 1
             raise
@@ -87,7 +91,8 @@ class Planner:
         """The plan whose values are gathered in one of two ways: neither is always the better one."""
         groups = Groups(self, draft, stored, apart)
         groups.merge()
-        groups.gather()
+        if self.price_together is not None:
+            groups.gather()
         launches = groups.ordered()
         return Assembly(draft, launches, sum(x.seconds for x in launches))
 
@@ -143,7 +148,7 @@ class Planner:
 
     def _launched(self, pieces: tuple[Piece, ...]) -> Launch | None:
         kernels = tuple(p.kernel for p in pieces)
-        if not all(are_apart(a, b) for a, b in combinations(kernels, 2)):
+        if self.price_together is None or not all(are_apart(a, b) for a, b in combinations(kernels, 2)):
             return None
         found = self.price_together(kernels)
         return None if found is None else Launch(pieces, found[1], found[0])

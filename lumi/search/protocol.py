@@ -76,6 +76,11 @@ class Backend(Protocol):
         """Grid cells that a kernel needs to keep the device busy; 1 where wide tiles matter more."""
         ...
 
+    @property
+    def joins(self) -> bool:
+        """Whether a launch may run several kernels here."""
+        ...
+
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Every schedule that can turn this kernel into code, the one that always works first."""
         ...

@@ -83,6 +83,11 @@ class Recorder:
         """Those of the backend."""
         return self.backend.cells
 
+    @property
+    def joins(self) -> bool:
+        """What the backend says."""
+        return self.backend.joins
+
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Those of the backend."""
         return self.backend.schedules(kernel)
@@ -136,6 +141,11 @@ class Replay:
     def cells(self) -> int:
         """Those of the backend."""
         return self.backend.cells
+
+    @property
+    def joins(self) -> bool:
+        """What the backend says."""
+        return self.backend.joins
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Those of the backend."""

@@ -121,7 +121,8 @@ class _Search:
 
     def __post_init__(self) -> None:
         settings = replace(self.settings, cells=self.backend.cells)
-        self.planner = Planner(Space(self.region, self.egraph), settings, self.price, self.together)
+        together = self.together if self.backend.joins else None
+        self.planner = Planner(Space(self.region, self.egraph), settings, self.price, together)
         self.bench = Bench(self.region, self.backend, self.settings, self.timings, self.clock)
 
     def price(self, kernel: Kernel) -> tuple[float, Schedule]:

@@ -45,6 +45,7 @@ class Modelled:
     machine: Machine = MACHINE
     name: str = "a made-up machine"
     cells: int = 1
+    joins: bool = False
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         return (DEFAULT,)

@@ -71,6 +71,7 @@ def test_launch_of_a_processor_runs_one_kernel() -> None:
 class Starting(Interpreted):
     """Starting a kernel takes a second; one launch of several takes `factor` of their seconds apart."""
 
+    joins: bool = True
     factor: float = 1.0
 
     def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:

@@ -59,6 +59,11 @@ class CpuBackend:
         """One: threads are few, and take several cells each."""
         return 1
 
+    @property
+    def joins(self) -> bool:
+        """No: a launch costs little here, and its threads go on to the next without a pause."""
+        return False
+
     def chunks(self, region: Region, hints: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
         """None: a few cores are kept busy by what is left of the axes."""
         return {}
@@ -76,7 +81,7 @@ class CpuBackend:
         return schedule.schedules(kernel)
 
     def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
-        """None: a launch costs little here, and its threads go on to the next without a pause."""
+        """None."""
         return ()
 
     def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:

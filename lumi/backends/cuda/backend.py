@@ -45,6 +45,11 @@ class CudaBackend:
         """Two blocks for each multiprocessor."""
         return 2 * MACHINE.units
 
+    @property
+    def joins(self) -> bool:
+        """Yes: a launch takes longer to start and to end than small kernels run."""
+        return True
+
     def chunks(self, region: Region, hints: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
         """Into how many chunks reductions over axes of a region may be split."""
         return splits.chunks(region, hints)
