@@ -15,7 +15,7 @@ class Lanes(Turns):
     """Every thread has one head and one of the positions of a turn.  Sums of rows stay across threads."""
 
     @property
-    def head(self) -> str:  # type: ignore[override]
+    def head(self) -> str:
         """CUDA for the place of a thread's head."""
         return f"lane % {self.plan.slots}"
 

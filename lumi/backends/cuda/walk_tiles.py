@@ -27,7 +27,7 @@ class Tiles(Turns):
     """
 
     @property
-    def head(self) -> str:  # type: ignore[override]
+    def head(self) -> str:
         """CUDA for the place of a thread's head."""
         return f"lane / 4 % {self.plan.slots}"
 

@@ -19,9 +19,6 @@ from lumi.llir.kernel import Dot, Operand, Reduce
 class Turns(ABC):
     """Writes turns.  What is single for a head is one register of each thread that has the head."""
 
-    head: str
-    """CUDA for the place of the head that a thread has."""
-
     def __init__(self, plan: Plan, w: Writer, expressions: Expressions) -> None:
         self.plan, self.found, self.w, self.expressions = plan, plan.found, w, expressions
 
@@ -77,6 +74,11 @@ class Turns(ABC):
         for number, update in enumerate(self.found.updates):
             first = plan.head_of_state + number * plan.heads * plan.columns
             self.leave_sums(number, update, f"state + {first}")
+
+    @property
+    @abstractmethod
+    def head(self) -> str:
+        """CUDA for the place of the head that a thread has."""
 
     @property
     @abstractmethod

@@ -42,10 +42,10 @@ class SumWriter(TensorWriter):
                 self.tiles.array(name, F32, True, form.column, " = {}")
                 self.held(product.var, name, form.column)
             with w.block(""):
-                self._sum(sums)
+                self.sum_up(sums)
         self.store_all(form.stores)
 
-    def _sum(self, sums: Sums) -> None:
+    def sum_up(self, sums: Sums) -> None:
         """The stages of sums over the same axes."""
         w, plan = self.w, self.plan
         turns = self.turns(sums)

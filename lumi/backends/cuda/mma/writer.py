@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -25,7 +26,7 @@ GROUP = 8
 """Tiles of rows that run side by side over all columns, so that the caches hold what they share."""
 
 
-class TensorWriter:
+class TensorWriter(ABC):
     """What the functions of all forms have in common."""
 
     def __init__(self, plan: Plan, name: str) -> None:
@@ -60,11 +61,7 @@ class TensorWriter:
     def function(self) -> str:
         """The CUDA of the kernel."""
         w, form, plan = self.w, self.form, self.plan
-        w.scopes = [Scope(0, 1)]
-        w.ranges = {a: whole(w, a) for a in self.kernel.axes}
-        w.here.opened |= {a: single("0") for a, e in self.kernel.axes.items() if e == 1}
-        for number, name in enumerate(dims(self.kernel)):
-            w.line(f"const i64 {spell.dim_name(name)} = dims[{number}];")
+        self.open()
         w.line("const u32 shared = shared_address(pool);")
         w.line(f"const int lane = threadIdx.x % {WARP}, warp = threadIdx.x / {WARP};")
         high = self.count(form.row, plan.rows, "high")
@@ -76,9 +73,18 @@ class TensorWriter:
             self.cell()
         return frame.text(self.kernel, w, self.name, plan.shared)
 
+    def open(self) -> None:
+        """Begin a function: whole axes, those of one position, the dims."""
+        w = self.w
+        w.scopes = [Scope(0, 1)]
+        w.ranges = {a: whole(w, a) for a in self.kernel.axes}
+        w.here.opened |= {a: single("0") for a, e in self.kernel.axes.items() if e == 1}
+        for number, name in enumerate(dims(self.kernel)):
+            w.line(f"const i64 {spell.dim_name(name)} = dims[{number}];")
+
+    @abstractmethod
     def cell(self) -> None:
         """Write what a cell does."""
-        raise NotImplementedError
 
     def count(self, axis: str, tile: int, stem: str) -> str:
         """CUDA for the number of tiles along an axis."""

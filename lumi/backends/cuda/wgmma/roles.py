@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from lumi.backends.clike.loops import whole
-from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda.mma.form import Product, Stored
 from lumi.backends.cuda.mma.plan import WARP, Tile
 from lumi.backends.cuda.mma.writer import TensorWriter, steps
 from lumi.backends.cuda.scope import single
 from lumi.backends.cuda.wgmma.instruction import ROWS, Instruction
 from lumi.backends.cuda.wgmma.plan import GROUP, PANEL, SIGNALS, GroupPlan
-from lumi.llir import spell
-from lumi.llir.kernel import dims
 
 
 class Role(TensorWriter):
@@ -27,11 +23,7 @@ class Role(TensorWriter):
     def lines(self) -> list[str]:
         """The body of the function."""
         w, form, plan = self.w, self.form, self.plan
-        w.scopes = [Scope(0, 1)]
-        w.ranges = {a: whole(w, a) for a in self.kernel.axes}
-        w.here.opened |= {a: single("0") for a, e in self.kernel.axes.items() if e == 1}
-        for number, name in enumerate(dims(self.kernel)):
-            w.line(f"const i64 {spell.dim_name(name)} = dims[{number}];")
+        self.open()
         thread = f"(threadIdx.x - {self.first_thread})" if self.first_thread else "threadIdx.x"
         w.line(f"const u32 shared = signals + {SIGNALS};")
         w.line(f"const int lane = threadIdx.x % {WARP}, warp = {thread} / {WARP};")

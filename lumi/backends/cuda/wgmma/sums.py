@@ -8,7 +8,6 @@ from lumi.backends.cuda.mma.sums import SumWriter
 from lumi.backends.cuda.mma.writer import factors
 from lumi.backends.cuda.wgmma.plan import GROUP
 from lumi.backends.cuda.wgmma.roles import Role
-from lumi.dtype import F32
 
 
 class SumFeed(Role, SumWriter):
@@ -51,22 +50,7 @@ class SumUse(Role, SumWriter):
         """The ring."""
         self.rings({"ring": self.plan.stages})
 
-    def cell(self) -> None:
-        """All sums one after another, then the results."""
-        w, form = self.w, self.form
-        w.line("const int column = first_column + lane % 4 * 2;")
-        self.open_columns(form.column, "column")
-        self.tiles.held.clear()
-        for sums in form.sums:
-            for product in sums.products:
-                name = w.fresh("s")
-                self.tiles.array(name, F32, True, form.column, " = {}")
-                self.held(product.var, name, form.column)
-            with w.block(""):
-                self._sum(sums)
-        self.store_all(form.stores)
-
-    def _sum(self, sums: Sums) -> None:
+    def sum_up(self, sums: Sums) -> None:
         """The stages of sums over the same axes; each is let go of when the next one's products run."""
         w, plan = self.w, self.plan
         names = [self.tiles.held[p.var].name for p in sums.products]
