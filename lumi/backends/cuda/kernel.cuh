@@ -72,8 +72,9 @@ INLINE u32 bits_of(float x) { return __float_as_uint(x); }
 INLINE float float_of(u32 bits) { return __uint_as_float(bits); }
 #include "byte_float.h"
 #if __CUDA_ARCH__ >= 890
-/* The device's conversions bring what is beyond the greatest value, from BEYOND on, back to it. */
-#define BYTE_FLOAT(name, ptx, BEYOND, ABOVE)                                                      \
+/* The device's conversions bring what is beyond the greatest value, from BEYOND on, back to it, and have
+ * another code for NaN. */
+#define BYTE_FLOAT(name, ptx, BEYOND, ABOVE, NAN_CODE)                                            \
   INLINE float from_##name(u8 raw) {                                                              \
     u32 pair;                                                                                     \
     asm("cvt.rn.f16x2." ptx "x2 %0, %1;" : "=r"(pair) : "h"((u16)raw));                           \
@@ -82,10 +83,10 @@ INLINE float float_of(u32 bits) { return __uint_as_float(bits); }
   INLINE u8 to_##name(float x) {                                                                  \
     u16 pair;                                                                                     \
     asm("cvt.rn.satfinite." ptx "x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));           \
-    return (u8)(fabsf(x) >= BEYOND ? (bits_of(x) >> 24 & 128) | ABOVE : pair);                    \
+    return (u8)(x != x ? NAN_CODE : fabsf(x) >= BEYOND ? (bits_of(x) >> 24 & 128) | ABOVE : pair); \
   }
-BYTE_FLOAT(f8e4m3, "e4m3", 464.00003f, 0x7f)
-BYTE_FLOAT(f8e5m2, "e5m2", 61440.0f, 0x7c)
+BYTE_FLOAT(f8e4m3, "e4m3", 464.00003f, 0x7f, 0x7f)
+BYTE_FLOAT(f8e5m2, "e5m2", 61440.0f, 0x7c, 0x7e)
 #else
 E4M3(FROM_BYTE)
 E4M3(TO_BYTE)
