@@ -17,6 +17,8 @@ from lumi.backends.cuda.backend import CudaBackend
 from lumi.backends.cuda.cublas import Library, open_library
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.backends.cuda.library import find_library
+from lumi.backends.cuda.mma import known
+from lumi.backends.cuda.mma.known import Known
 from lumi.bufferize.inplace import merge
 from lumi.compiler import Options, Stage, compile_model, compile_plan
 from lumi.dtype import BF16, F16, F32, F64, I8, I32, DType
@@ -300,10 +302,19 @@ def assert_sessions_agree(gpu: Session, cpu: Session) -> None:
             np.testing.assert_allclose(np.asarray(got[name], np.float64), y, rtol=0, atol=2.0**-7 * scale)
 
 
-def test_model_calls_the_library_at_every_size() -> None:
+def test_model_has_its_products_by_tensor_cores_at_every_size() -> None:
     plan = plan_of("cuda")
-    assert gemm.TEMPLATE in {k.schedule.template for k in plan.kernels}
+    assert {gemm.TEMPLATE, "mma", "wgmma"} & {k.schedule.template for k in plan.kernels}
     gpu, cpu = (Session(plan_of(t), init="random", seed=3) for t in ("cuda", "cpu"))
+    assert_sessions_agree(gpu, cpu)
+
+
+def test_model_calls_the_library_at_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no kernel of Lumi's has tensor cores."""
+    monkeypatch.setattr(known, "look", lambda kernel: Known(kernel.body, kernel.axes, kernel.grid, None, ()))
+    plan = plan_of.__wrapped__("cuda")
+    assert gemm.TEMPLATE in {k.schedule.template for k in plan.kernels}
+    gpu, cpu = (Session(p, init="random", seed=3) for p in (plan, plan_of("cpu")))
     assert_sessions_agree(gpu, cpu)
 
 
