@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lumi import paths
@@ -16,15 +16,19 @@ from lumi.backends.cpu.compile import find_compiler, has_openmp
 from lumi.backends.cuda import compile as nvrtc
 from lumi.backends.cuda.cublas import open_library
 from lumi.backends.cuda.gpu import open_gpu
-from lumi.egraph import rules
+from lumi.compiler import compile_graph
 from lumi.errors import LumiError, Source
 from lumi.repl import commands
+from lumi.repl.evaluator import QUICK
 from lumi.repl.session import NAME, Conversation
 from lumi.syntax.mistake import CLOSERS
 from lumi.syntax.reader import Incomplete, read, tokens
 
 _BANNER = "Lumi.  Expressions and definitions; ,help lists the commands, Ctrl-D leaves."
 _PROMPT, _CONTINUED = "lumi> ", "    … "
+_USUAL = "(softmax (matmul (ones [2 2]) (ones [2 2])))"
+"""An expression that takes the compiler most of the ways that small ones take."""
+
 _INTERRUPTED = LumiError("interrupted", "stopped by Ctrl-C")
 
 
@@ -105,7 +109,8 @@ def converse(lines: Iterable[str], say: Print, complain: Print, target: str = "c
 def interact(target: str = "cpu") -> None:
     """Talk with the person at the terminal until they leave."""
     print(_BANNER)
-    threading.Thread(target=warm_up, args=(target,), daemon=True).start()
+    warming = threading.Thread(target=warm_up, args=(target,), daemon=True)
+    warming.start()
     conversation = Conversation(target)
     terminal = _terminal(conversation)
     while True:
@@ -118,6 +123,7 @@ def interact(target: str = "cpu") -> None:
         if not text.strip():
             continue
         try:
+            warming.join()  # the compiler is not made for two threads
             entry = answer(conversation, text, print)
         except commands.QuitError:
             return
@@ -128,7 +134,7 @@ def interact(target: str = "cpu") -> None:
 def warm_up(target: str) -> None:
     """Find out, while the first entry is being typed, what every process has to find out once."""
     with suppress(LumiError):
-        rules.book()
+        compile_graph(Conversation(target).graph(_USUAL), replace(QUICK, target=target))
         if target == "cuda":
             nvrtc.prepare()
             open_library(open_gpu())
