@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lumi import dim
 from lumi.backends.cuda import cache
@@ -54,17 +54,31 @@ def chunks(region: Region, hints: Sequence[Mapping[str, int]]) -> dict[str, int]
     long = [a.name for a in growing if max(dim.value(a.extent, h) for h in hints) >= LONG]
     worth = {name: CHUNKS for name in long if not _is_walked(region, name)}
     if results <= ALONE and not growing:
-        worth = _of_known(region, reduced)
+        worth = _of_known(region)
     return worth if len(region.axes) + len(worth) <= LIMIT else {}
 
 
-def _of_known(region: Region, reduced: Container[str]) -> dict[str, int]:
-    """The longest of reduced axes of known sizes, if they are far too much for one block."""
-    sizes = {a.name: a.extent for a in region.axes if a.name in reduced and isinstance(a.extent, int)}
-    if math.prod(sizes.values()) < VAST:
-        return {}
-    longest = max(sizes, key=lambda name: sizes[name])
-    return {longest: min(PARTS, sizes[longest])}
+def _of_known(region: Region) -> dict[str, int]:
+    """An axis of a reduction over known sizes that is far too much for one block.
+
+    What is reduced below it, to as many results as keep the GPU busy, is no part of that: the mean of what
+    rows are reduced to is short, however long the rows are.  Where rows are reduced before their elements
+    are, it is the rows that are dealt out, for what needs the whole of a row is then computed with it.
+    """
+    roots = [s.term for s in region.stores]
+    free = free_axes(roots)
+    sizes = {a.name: a.extent for a in region.axes if isinstance(a.extent, int)}
+
+    def length(axis: str) -> int:
+        return sizes.get(axis, 1)
+
+    for term in (t for t in postorder(roots) if isinstance(t, Red)):
+        results = math.prod(sizes.get(a, VAST) for a in free[id(term)])
+        if results <= ALONE and math.prod(map(length, term.axes)) >= VAST:
+            rows = [a for a in term.axes if a not in bound_axes([term.body]) and length(a) > ALONE]
+            longest = max(rows or term.axes, key=length)
+            return {longest: min(PARTS, length(longest))}
+    return {}
 
 
 def _is_walked(region: Region, axis: str) -> bool:

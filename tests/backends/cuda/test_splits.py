@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lumi import dim
 from lumi.backends.cuda import splits
 from lumi.backends.cuda.emit import emit
 from lumi.backends.targets import retarget
 from lumi.compiler import Options, Stage, compile_model, compile_plan
 from lumi.errors import Source
-from lumi.llir.kernel import Step
+from lumi.llir.kernel import Step, accesses
 from lumi.plan.plan import Plan
 from lumi.runtime.session import Session
 
@@ -27,8 +28,8 @@ def source(body: str, shape: list[int]) -> Source:
     return Source("sum", f'(defmodel whole [(x f32 [{" ".join(map(str, shape))}])] "One number." {body})')
 
 
-def offered(shape: list[int]) -> dict[str, int]:
-    work = compile_model(source("(reduce-sum x :axis nil)", shape), Options(target="cuda"))
+def offered(shape: list[int], body: str = "(reduce-sum x :axis nil)") -> dict[str, int]:
+    work = compile_model(source(body, shape), Options(target="cuda"), Stage.FIELDS)
     ((variant, region),) = work.distinct().values()
     return splits.chunks(region, variant.box.hints())
 
@@ -46,6 +47,23 @@ def test_many_blocks_compute_one_number(shape: list[int]) -> None:
 def test_short_sums_are_left_to_a_block() -> None:
     assert offered([1 << 16]) == {}
     assert list(offered([1 << 20]).values()) == [splits.PARTS]
+
+
+def test_rows_that_keep_the_gpu_busy_are_not_cut() -> None:
+    assert offered([1024, 4096], "(mean (reduce-max x) :axis nil)") == {}
+    assert list(offered([1, 1 << 20], "(mean (reduce-max x) :axis nil)").values()) == [splits.PARTS]
+
+
+LOSSES = {"one of each row": "(cross-entropy x y)", "all of each row": "(mean (log-softmax x) :axis nil)"}
+
+
+@pytest.mark.parametrize("body", LOSSES.values(), ids=LOSSES)
+def test_a_loss_of_rows_reads_them_once(body: str) -> None:
+    given = "(x f32 [1024 4096])" + (" (y i32 [1024])" if "x y" in body else "")
+    plan = compile_plan(Source("loss", f'(defmodel loss [{given}] "A loss." {body})'), Options(target="cuda"))
+    touched = [[dim.product(a.shape) for a, _ in accesses(k.kernel)] for k in plan.kernels]
+    readers = [k for k, sizes in zip(plan.kernels, touched, strict=True) if 1024 * 4096 in sizes]
+    assert [k.schedule.template for k in readers] == ["direct"]
 
 
 def attention(heads: int, keys: int = 8, width: int = 128) -> Source:
