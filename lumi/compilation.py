@@ -47,7 +47,7 @@ class Options:
     weights that the checkpoint holds quantised stay so and are unpacked inside the kernels.  `packing` asks
     for that without a checkpoint: pairs of a pattern of keys and a block format, the last that fits counts.
     `bind` fixes dims; without `special` one variant serves all calls.  `families` are the rule families in
-    use.
+    use, `relaxed` the precisions below its own that the target may compute in: tf32 in the place of f32.
     `splits` lets reductions over those axes of regions (see `--show fields`) run in so many chunks.
     With `embed`, the plan carries its kernels compiled for this machine.  Measurements are written to
     `record`, or taken from the record `replay`.  `settings` bound each region's search (hints, ranges and
@@ -62,6 +62,7 @@ class Options:
     bind: Mapping[str, int] = field(default_factory=dict)
     special: bool = True
     families: tuple[str, ...] = ("exact", "relaxed")
+    relaxed: tuple[str, ...] = ()
     splits: Mapping[str, int] = field(default_factory=dict)
     embed: bool = False
     record: Path | None = None

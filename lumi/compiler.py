@@ -149,7 +149,7 @@ def _saturate(work: Compilation) -> None:
 def _search(work: Compilation) -> None:
     """The kernels of each region; after Ctrl-C the remaining regions take the first plan that works."""
     options, timings, distinct = work.options, Timings(), work.distinct()
-    device = open_backend(options.target, exact="relaxed" not in options.families)
+    device = open_backend(options.target, "relaxed" not in options.families, options.relaxed)
     with measuring(device, options.record, options.replay) as (backend, clock):
         for number, (key, (variant, region)) in enumerate(distinct.items()):
             _tell(work, Stage.KERNELS, number, len(distinct), region.scope)
@@ -197,7 +197,7 @@ def _bufferize(work: Compilation) -> None:
 
 
 def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
-    """How the kernels of each distinct region were found.
+    """How the kernels of each distinct region were found, and below which precision they were looked for.
 
     `names` are theirs in the plan, `variants` those that run them, `rules` the rewrites that fired with the
     number of their matches, the most first.
@@ -211,7 +211,7 @@ def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
         story["names"] = [kernels.name(step) for step in found.graph.steps]
         story["rules"] = {r.name: r.matches for r in work.egraphs[key].rewrites}
         stories.append(story | cast("dict[str, Json]", describe(found.explanation)))
-    return {"regions": stories}
+    return {"relaxed": list(work.options.relaxed), "regions": stories}
 
 
 @contextmanager

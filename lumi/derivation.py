@@ -159,7 +159,8 @@ class _Deriving:
         if without not in self.known:
             try:
                 egraph = self._saturated(without)
-                found = search(self.region, egraph, self._settings(), open_backend(self.options.target))
+                device = open_backend(self.options.target, relaxed=self.options.relaxed)
+                found = search(self.region, egraph, self._settings(), device)
                 best = Best(found.explanation.modelled, len(found.graph.steps))
                 self.known[without] = best, egraph.size
             except LumiError:

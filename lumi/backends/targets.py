@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -30,16 +30,23 @@ class Target(Backend, Protocol):
 
 _TARGETS = "cpu", "cuda"
 
+_RELAXED = ("tf32",)
 
-def open_backend(target: str, exact: bool = False) -> Target:
+
+def open_backend(target: str, exact: bool = False, relaxed: Collection[str] = ()) -> Target:
     """The backend of a target; with `exact` it rounds nothing that a kernel does not round.
 
-    Raises `LumiError` for an unknown one.
+    But it may round as `relaxed` says: with tf32 in it, products of f32 may take TF32, which the CPU does not
+    have.  Raises `LumiError` for an unknown target or way of rounding.
     """
+    unknown = sorted(set(relaxed) - set(_RELAXED))
+    if unknown:
+        hint = f"ways: {', '.join(_RELAXED)}"
+        raise LumiError("device error", f"Lumi has no way of rounding {unknown[0]!r}", hint=hint)
     if target not in _TARGETS:
         known = ", ".join(_TARGETS)
         raise LumiError("device error", f"Lumi does not compile for {target!r}", hint=f"targets: {known}")
-    return CudaBackend(exact) if target == "cuda" else CpuBackend()
+    return CudaBackend(exact, "tf32" in relaxed) if target == "cuda" else CpuBackend()
 
 
 def default_target() -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lumi.cli import options as shared
 from lumi.cli.output import Output
 from lumi.cli.progress import Display
+from lumi.errors import LumiError
 
 if TYPE_CHECKING:
     from lumi.compiler import Compilation, Options
@@ -112,6 +113,7 @@ def _add_search_options(group: argparse._ArgumentGroup) -> None:
     families.add_argument(
         "--int8", action="store_true", help="also products with quantised weights at 8-bit activations"
     )
+    shared.add_relaxed(group)
 
 
 def compiled(
@@ -120,9 +122,9 @@ def compiled(
     """Compile the file as far as `until`, with warnings on standard error."""
     from lumi.compiler import Stage, compile_model
 
-    source = shared.read_source(path)
+    source, relaxed = shared.read_source(path), _relaxed(options, output)
     with display or Display() as shown:
-        work = compile_model(source, _options(options, shown), Stage(until))
+        work = compile_model(source, _options(options, shown, relaxed), Stage(until))
     for warning in work.module.warnings if work.module else ():
         output.note(warning.render())
     for scope, egraph in work.unfinished().items():
@@ -132,7 +134,15 @@ def compiled(
     return work
 
 
-def _options(options: argparse.Namespace, display: Display) -> Options:
+def _relaxed(options: argparse.Namespace, output: Output) -> tuple[str, ...]:
+    """The precisions that are allowed.  Raises `LumiError` beside `--exact`, which allows none."""
+    if options.exact and options.relaxed:
+        message = "--exact keeps every rounding, and --relaxed tf32 gives up those of f32 products"
+        raise LumiError("usage error", message, hint="leave one of the two out")
+    return shared.relaxed(options, output)
+
+
+def _options(options: argparse.Namespace, display: Display, relaxed: tuple[str, ...]) -> Options:
     from lumi.compiler import Options
 
     return Options(
@@ -143,6 +153,7 @@ def _options(options: argparse.Namespace, display: Display) -> Options:
         packing=tuple(options.pack),
         bind=shared.dims(options.bind),
         families=_families(options),
+        relaxed=relaxed,
         embed=options.embed,
         splits=shared.dims(options.split),
         record=options.record,

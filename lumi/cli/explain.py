@@ -35,29 +35,38 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
         stories: Any = plan.explanation.get("regions", [])
         regions = [story for story in stories if (options.region or "") in story["region"]]
         regions.sort(key=_seconds, reverse=True)
-        text = "\n".join(_plan(plan, regions))
+        relaxed: Any = plan.explanation.get("relaxed", [])
+        text = "\n".join(_plan(plan, regions, relaxed))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         hint = "compile the model again with this Lumi"
         raise LumiError(
             "plan error", f"{options.plan}: its explanation is damaged: {error}", hint=hint
         ) from None
     output.say(text)
-    return Outcome({"plan": plan.name, "target": plan.target, "regions": regions})
+    report = {"plan": plan.name, "target": plan.target, "relaxed": relaxed, "regions": regions}
+    return Outcome(report)
 
 
-def _plan(plan: Plan, regions: list[Any]) -> Iterator[str]:
+def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
     from lumi.plan.box import spelled
 
     labels = [spelled(v.dims.values()) if len(plan.variants) > 1 else "" for v in plan.variants]
     counts = [str(len(v.launches)) for v in plan.variants]
     launches = "; ".join(" at ".join(filter(None, pair)) for pair in zip(counts, labels, strict=True))
     yield f"{plan.name} for {plan.target}: kernels: {len(plan.kernels)}; launches: {launches}"
+    yield from (_relaxed(plan, name) for name in relaxed)
     known = _known(plan)
     for region in regions:
         yield ""
         yield from _region(region, known, len(plan.variants) > 1)
     if not regions:
         yield "no region was searched"
+
+
+def _relaxed(plan: Plan, name: str) -> str:
+    """Which kernels take a precision that was allowed."""
+    users = [k.name for k in plan.kernels if (name, 1) in k.schedule.options]
+    return f"{name} allowed, taken by {', '.join(users) or 'no kernel'}"
 
 
 def _known(plan: Plan) -> dict[str | None, list[str]]:

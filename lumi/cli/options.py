@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lumi.cli.output import Output
 from lumi.errors import LumiError, Source
 from lumi.paths import beside
 
@@ -38,6 +39,24 @@ def add_target(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: 
     """Add `--target`, which says `what`."""
     default = "default: LUMI_TARGET, else cuda where a GPU is usable, else cpu"
     parser.add_argument("--target", metavar="NAME", help=f"{what}: cpu or cuda ({default})")
+
+
+def add_relaxed(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add `--relaxed`."""
+    parser.add_argument(
+        "--relaxed",
+        action="append",
+        default=[],
+        choices=["tf32"],
+        help="let products of f32 round their factors to TF32 where the target has it (cuda)",
+    )
+
+
+def relaxed(options: argparse.Namespace, output: Output) -> tuple[str, ...]:
+    """The precisions that are allowed; says so where the target makes nothing of them."""
+    if options.relaxed and target(options) != "cuda":
+        output.note("note: --relaxed tf32 changes nothing on cpu, which has no TF32")
+    return tuple(dict.fromkeys(options.relaxed))
 
 
 def target(options: argparse.Namespace) -> str:

@@ -9,14 +9,14 @@ being held in f32.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from lumi import dim
-from lumi.dtype import BOOL, DTYPES, I32, DType
+from lumi.dtype import BOOL, DTYPES, F32, I32, DType
 from lumi.field.access import Access
 from lumi.field.index import Index
 from lumi.field.operators import BINARY, COMPARISONS, UNARY
@@ -30,16 +30,23 @@ SLAB = 2**26
 """Elements above which the terms of a store are computed in slabs of one of its axes."""
 
 
-def evaluate(region: Region, buffers: dict[str, Array], dims: Mapping[str, int], wide: bool = True) -> None:
+def evaluate(
+    region: Region,
+    buffers: dict[str, Array],
+    dims: Mapping[str, int],
+    wide: bool = True,
+    factors: Callable[[Array], Array] | None = None,
+) -> None:
     """Run every store of the region, in order, on `buffers`, keyed by canonical name (`B0` …).
 
     A buffer that is stored and missing is made: zeros of its access's shape, in f64 for floats when
     `wide`.  Given buffers may have any shape of the same size; floats of any width are taken as values,
-    and unsigned integers stand for the raw floats that numpy lacks.  Raises `ValueError` when an access
-    leaves its buffer unclamped or when a produced buffer is read before its store.
+    and unsigned integers stand for the raw floats that numpy lacks.  Sums of products take what `factors`
+    makes of their f32 factors.  Raises `ValueError` when an access leaves its buffer unclamped or when a
+    produced buffer is read before its store.
     """
     ranges = {a.name: range(dim.value(a.extent, dims)) for a in region.axes}
-    frame = Frame(ranges, dims, region.accesses, buffers, wide, set(region.produced))
+    frame = Frame(ranges, dims, region.accesses, buffers, wide, set(region.produced), factors=factors)
     with np.errstate(all="ignore"):
         for number, store in enumerate(region.stores):
             frame.allocate(store.access)
@@ -83,7 +90,8 @@ def evaluate_term(
 class Frame(Points):
     """Where terms are evaluated: the positions of each axis, the buffers, and the fields found so far.
 
-    `pending` are the buffers whose store is still to come.
+    `pending` are the buffers whose store is still to come; `factors` stands for what f32 factors of sums of
+    products become.
     """
 
     accesses: Mapping[str, Access]
@@ -91,6 +99,7 @@ class Frame(Points):
     wide: bool
     pending: set[str] = field(default_factory=set)
     memo: dict[int, Field] = field(default_factory=dict)
+    factors: Callable[[Array], Array] | None = None
 
     def value(self, term: Term) -> Field:
         """The field a term denotes.  Terms are told apart by identity and must outlive the frame."""
@@ -198,13 +207,20 @@ class Frame(Points):
     # -- reductions
 
     def _reduce(self, op: str, bound: Sequence[str], body: Term) -> Field:
-        if id(body) in self.memo:
+        is_changed = self.factors is not None and op == "sum" and isinstance(body, Bin) and body.op == "mul"
+        if id(body) in self.memo and not is_changed:
             return self._fold(op, bound, self.memo[id(body)])
         assert isinstance(body, Bin)
-        a, b = self.memo[id(body.a)], self.memo[id(body.b)]
+        a, b = (self._factor(self.memo[id(x)]) for x in (body.a, body.b))
         if all(f.dtype and np.isfinite(f.array).all() for f in (a, b)):
             return self._contract(bound, a, b)
         return self._multiplied(bound, a, b)
+
+    def _factor(self, value: Field) -> Field:
+        """What a factor of a sum of products becomes."""
+        if self.factors is None or value.dtype != F32:
+            return value
+        return replace(value, array=self.factors(value.array))
 
     def _fold(self, op: str, bound: Sequence[str], value: Field) -> Field:
         kept = tuple(a for a in value.axes if a not in bound)

@@ -56,12 +56,13 @@ class _Exposed:
 
 @dataclass(slots=True)
 class Evaluator:
-    """Everything that outlives an entry, for graphs that run on `target`.
+    """Everything that outlives an entry, for graphs that run on `target`, in precisions of `relaxed`, too.
 
     `params` and `states` hold arrays by key, `inputs` the tensors that names are bound to, by input name.
     """
 
     target: str = "cpu"
+    relaxed: tuple[str, ...] = ()
     params: dict[str, Array] = field(default_factory=dict)
     states: dict[str, Array] = field(default_factory=dict)
     inputs: dict[str, Array] = field(default_factory=dict)
@@ -104,7 +105,7 @@ class Evaluator:
         for node in graph.leaves(State):
             self._declare(node, dims, self.states)
         if key not in self._ready:
-            plan = compile_graph(graph, replace(QUICK, target=self.target)).plan
+            plan = compile_graph(graph, replace(QUICK, target=self.target, relaxed=self.relaxed)).plan
             assert plan is not None
             self._device = self._device or open_device(plan.target)
             names = [n.op.name for n in graph.nodes if isinstance(n.op, Input)]

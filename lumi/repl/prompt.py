@@ -91,9 +91,11 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
         yield pending.strip("\n")
 
 
-def converse(lines: Iterable[str], say: Print, complain: Print, target: str = "cpu") -> list[Entry]:
+def converse(
+    lines: Iterable[str], say: Print, complain: Print, target: str = "cpu", relaxed: tuple[str, ...] = ()
+) -> list[Entry]:
     """Answer every entry of a text; one that ends too early is a mistake here."""
-    conversation = Conversation(target)
+    conversation = Conversation(target, relaxed)
     answered = []
     for text in entries(lines):
         try:
@@ -106,12 +108,12 @@ def converse(lines: Iterable[str], say: Print, complain: Print, target: str = "c
     return answered
 
 
-def interact(target: str = "cpu") -> None:
+def interact(target: str = "cpu", relaxed: tuple[str, ...] = ()) -> None:
     """Talk with the person at the terminal until they leave."""
     print(_BANNER)
     warming = threading.Thread(target=warm_up, args=(target,), daemon=True)
     warming.start()
-    conversation = Conversation(target)
+    conversation = Conversation(target, relaxed)
     terminal = _terminal(conversation)
     while True:
         try:

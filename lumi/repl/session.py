@@ -40,13 +40,14 @@ class _Traced:
 class Conversation:
     """Definitions, tensors and states that live from entry to entry, computed on `target`.
 
+    `relaxed` are the precisions that it may compute in, as of `lumi.compiler.Options`.
     A tensor that `def` names is computed then and kept, unless its shape depends on a dim.  An entry of
     expressions that comes again before anything is defined is not traced again.
     """
 
-    def __init__(self, target: str = "cpu") -> None:
+    def __init__(self, target: str = "cpu", relaxed: tuple[str, ...] = ()) -> None:
         self.session = Session()
-        self.evaluator = Evaluator(target)
+        self.evaluator = Evaluator(target, relaxed)
         self._known: dict[str, tuple[_Traced, ...]] = {}
 
     def evaluate(self, text: str) -> Iterator[str]:

@@ -13,7 +13,15 @@ from lumi.field.region import Region
 from lumi.llir.arithmetic import Array
 from lumi.llir.kernel import KernelGraph
 from lumi.search.child import SharedMemory
-from lumi.search.samples import depends_on_rounding, drift, mismatch, samples, tolerance, wide
+from lumi.search.samples import (
+    cut_to_tf32,
+    depends_on_rounding,
+    drift,
+    mismatch,
+    samples,
+    tolerance,
+    wide,
+)
 
 ALIGNMENT = 256
 """Bytes: every buffer begins at a multiple of it, as the buffers of a plan do."""
@@ -41,7 +49,7 @@ class Bench:
     wanted: dict[str, Array] = field(init=False)
     limit: float = field(init=False)
     filled: int = -1
-    narrow: dict[str, Array] | None = None
+    narrow: dict[bool, dict[str, Array]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.given = samples(self.region, self.values)
@@ -90,25 +98,29 @@ class Bench:
         memory.bytes[layout.temporaries : layout.size] = 0xFF
         self.filled = memory.generation
 
-    def compare(self, memory: SharedMemory, layout: Layout) -> str:
-        """What is wrong with the results in memory; empty when nothing is."""
+    def compare(self, memory: SharedMemory, layout: Layout, tf32: bool = False) -> str:
+        """What is wrong with the results in memory; empty when nothing is.
+
+        With `tf32` products of f32 may have been made of rounded factors.
+        """
         for store in self.region.stores:
             name = store.access.buffer
             got = memory.view(layout.copies[0][name], self.given[name])
             want, dtype, rounded = self.wanted[name], store.access.dtype, depends_on_rounding(store.term)
             if mismatch(got, want, dtype, self.limit, rounded):
-                limit = max(self.limit, drift(self._narrowed()[name], want, dtype))
+                limit = max(self.limit, drift(self._narrowed(tf32)[name], want, dtype))
                 wrong = mismatch(got, want, dtype, limit, rounded)
                 if wrong:
                     return f"{name}: {wrong}"
         return ""
 
-    def _narrowed(self) -> dict[str, Array]:
-        """The results as the region's own dtypes give them, operation by operation."""
-        if self.narrow is None:
-            self.narrow = {k: v.copy() if k in self.wanted else v for k, v in self.given.items()}
-            evaluate(self.region, self.narrow, self.values, wide=False)
-        return self.narrow
+    def _narrowed(self, tf32: bool) -> dict[str, Array]:
+        """The results as the region's own dtypes, and with `tf32` its factors in TF32, give them."""
+        if tf32 not in self.narrow:
+            found = {k: v.copy() if k in self.wanted else v for k, v in self.given.items()}
+            evaluate(self.region, found, self.values, wide=False, factors=cut_to_tf32 if tf32 else None)
+            self.narrow[tf32] = found
+        return self.narrow[tf32]
 
 
 def _aligned(size: int) -> int:

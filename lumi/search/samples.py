@@ -117,6 +117,15 @@ def drift(narrow: Array, want: Array, dtype: DType) -> float:
     return SPREAD * float(np.abs(got[finite] - want[finite]).max()) / largest if largest else 0.0
 
 
+def cut_to_tf32(values: Array) -> Array:
+    """f32 with the 10 upper bits of their mantissas, which devices make by cutting off or by rounding.
+
+    Cutting off errs most: always to one side, by a whole spacing at worst.
+    """
+    raw = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return (raw & np.uint32(0xFFFFE000)).view(np.float32)
+
+
 def _spacing(dtype: DType) -> float:
     """The relative rounding error of a float type; none but narrow ones are coarser than f32."""
     if not dtype.is_float:

@@ -93,3 +93,8 @@ def test_default_target_is_what_is_usable(monkeypatch: pytest.MonkeyPatch) -> No
     assert targets.default_target() == "cuda"
     monkeypatch.setenv("LUMI_TARGET", "cpu")
     assert targets.default_target() == "cpu"
+
+
+def test_unknown_way_of_rounding_is_refused() -> None:
+    with pytest.raises(LumiError, match="no way of rounding 'f8'"):
+        targets.open_backend("cuda", relaxed=("f8",))

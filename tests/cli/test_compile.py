@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lumi.backends.cuda import schedule
+from lumi.backends.cuda.tf32 import is_tf32
 from lumi.cli.compiling import STAGES
 from lumi.compiler import Stage
 from lumi.egraph.explore import Limits
@@ -201,3 +203,57 @@ def test_matrices_are_packed_without_a_checkpoint(lumi: Lumi, tmp_path: Path) ->
     formats = {(b.key, b.plane): b.format for b in load(plan).bindings}
     names = "d", "qs"
     assert formats == {(f"{k}.weight", n): f for k, f in (("a", "q8_0"), ("b", "q4_0")) for n in names}
+
+
+PRODUCT = """\
+(defmodel layer [(x f32 [2048 1024])]
+  "A product of matrices."
+  (outputs :y (matmul x (param "weight" [1024 4096]))))
+"""
+
+
+@pytest.fixture
+def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A product of f32, where there is a library that has TF32."""
+    monkeypatch.setattr(schedule, "find_library", lambda: "libcublasLt.so.13")
+    path = tmp_path / "layer.lumi"
+    path.write_text(PRODUCT)
+    return path
+
+
+def test_f32_is_f32_unless_tf32_is_allowed(lumi: Lumi, product: Path, tmp_path: Path) -> None:
+    for options in ([], ["--relaxed", "tf32"]):
+        path = tmp_path / "layer.lumiplan"
+        said = lumi("compile", product, "-o", path, "--target", "cuda", "--search-evaluations", 40, *options)
+        assert (said.status, "note" in said.err) == (0, False)
+        (kernel,) = load(path).kernels
+        told = lumi("explain", path)
+        assert is_tf32(kernel.schedule) == bool(options)
+        assert (f"\ntf32 allowed, taken by {kernel.name}\n" in told.out) == bool(options)
+        assert ("tf32" in told.out) == bool(options)
+        assert lumi("explain", path, "--json").json["relaxed"] == options[1:]
+
+
+def test_exact_and_relaxed_exclude_each_other(lumi: Lumi, product: Path) -> None:
+    said = lumi("compile", product, "--target", "cuda", "--exact", "--relaxed", "tf32")
+    assert said.status == 2
+    assert "--exact keeps every rounding, and --relaxed tf32 gives up those of f32 products" in said.err
+    assert "leave one of the two out" in said.err
+
+
+def test_relaxed_precisions_are_named(lumi: Lumi, product: Path) -> None:
+    said = lumi("compile", product, "--relaxed", "bf16")
+    assert said.status == 2
+    assert "'bf16'" in said.err and "tf32" in said.err
+
+
+def test_the_cpu_has_no_tf32_and_says_so(lumi: Lumi, model: Path, tmp_path: Path) -> None:
+    paths, start = [], ("compile", model, "--target", "cpu", "--search", "none", "-o")
+    for options in ([], ["--relaxed", "tf32"]):
+        paths.append(tmp_path / f"{len(options)}.lumiplan")
+        said = lumi(*start, paths[-1], *options)
+        assert said.status == 0
+        assert ("--relaxed tf32 changes nothing on cpu" in said.err) == bool(options)
+    plain, relaxed = (load(path) for path in paths)
+    assert plain.kernels == relaxed.kernels
+    assert "tf32 allowed, taken by no kernel" in lumi("explain", paths[1]).out

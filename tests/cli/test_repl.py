@@ -48,3 +48,10 @@ def test_an_unknown_target_is_refused(lumi: Lumi, monkeypatch: pytest.MonkeyPatc
 def test_kernels_are_those_of_the_target(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
     say(",plan (iota 3)\n", monkeypatch)
     assert "cuda" in lumi("repl", "--target", "cuda").out
+
+
+def test_tf32_may_be_allowed(lumi: Lumi, monkeypatch: pytest.MonkeyPatch) -> None:
+    say("(+ 1 2)\n", monkeypatch)
+    said = lumi("repl", "--target", "cpu", "--relaxed", "tf32")
+    assert (said.status, said.out) == (0, "3\n")
+    assert "--relaxed tf32 changes nothing on cpu" in said.err

@@ -22,9 +22,9 @@ from lumi.search.protocol import Cost, Failure, Timing
 class CudaBackend:
     """What `lumi.search` asks of the GPU."""
 
-    def __init__(self, exact: bool = False) -> None:
-        """With `exact` no schedule rounds what a kernel does not."""
-        self._exact = exact
+    def __init__(self, exact: bool = False, tf32: bool = False) -> None:
+        """With `exact` no schedule rounds what a kernel does not, but for TF32 if `tf32` allows it."""
+        self._exact, self._tf32 = exact, tf32
         self._measurer = Measurer()
         self._costs = costs.Costs()
         self._products: dict[int, tuple[tuple[Statement, ...], Product]] = {}
@@ -75,7 +75,7 @@ class CudaBackend:
         """The schedules of a kernel; the same for all tiles of one tile program."""
         known = self._schedules.get(id(kernel.body))
         if known is None or known[0] is not kernel.body:
-            every = schedule.schedules(kernel)
+            every = schedule.schedules(kernel, self._tf32)
             kept = [s for s in every if not (self._exact and ROUNDING in s.options)]
             known = self._schedules[id(kernel.body)] = kernel.body, kept
         return known[1]
@@ -88,8 +88,7 @@ class CudaBackend:
         """The analytic estimate of one run."""
         if schedule.template != gemm.TEMPLATE:
             return self._costs.cost(kernel, schedule, dims)
-        rank = dict(schedule.options).get("rank", 0)
-        return price.cost(self._product(kernel), rank, dims, MACHINE)
+        return price.cost(self._product(kernel), schedule, dims, MACHINE)
 
     def _product(self, kernel: Kernel) -> Product:
         """The product that a kernel is; the same for all tiles of one tile program."""

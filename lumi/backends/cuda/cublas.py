@@ -1,7 +1,8 @@
 """cuBLASLt: what it is told, and what it proposes.
 
 Matrices are in column order: element (i, j) lies `i + j · ld` behind the first.  f32 is computed in f32,
-never in TF32; sums of halves are kept in f32, also where a sum is split, and rounded once.
+in TF32 only where a call asks for it; sums of halves are kept in f32, also where a sum is split, and rounded
+once.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ BIAS, RELU = 4, 2
 
 _TYPES = {F32: 0, F64: 1, F16: 2, I8: 3, I32: 10, BF16: 14}
 _SUMS = {F32: 68, F64: 70, I32: 72}
+_IN_TF32 = 77
 _SCALARS: dict[DType, type[Any]] = {F32: ctypes.c_float, F64: ctypes.c_double, I32: ctypes.c_int32}
 
 _DESCRIPTION = {"transpose_a": 3, "transpose_b": 4, "epilogue": 7, "bias": 8, "bias_stride": 10}
@@ -64,7 +66,8 @@ class Matrix:
 class Matmul:
     """`d = epilogue(alpha · op(a) · op(b) + beta · c + bias)` for each of `batch` matrices.
 
-    `bias` has an element for each row of d; `bias_stride` lie between those of two matrices.
+    `bias` has an element for each row of d; `bias_stride` lie between those of two matrices.  With `tf32`,
+    factors of f32 are rounded to TF32.
     """
 
     a: Matrix
@@ -79,6 +82,7 @@ class Matmul:
     beta: float = 0.0
     epilogue: int = 0
     bias_stride: int = 0
+    tf32: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +202,8 @@ class Library:
         return found
 
     def _describe(self, matmul: Matmul) -> _Described:
-        types = ctypes.c_int(_SUMS[matmul.dtype]), ctypes.c_int(_TYPES[matmul.dtype])
-        description = self._made("MatmulDesc", *types)
+        sums = _IN_TF32 if matmul.tf32 else _SUMS[matmul.dtype]
+        description = self._made("MatmulDesc", ctypes.c_int(sums), ctypes.c_int(_TYPES[matmul.dtype]))
         attributes: dict[str, Any] = {
             "transpose_a": ctypes.c_int32(matmul.transpose_a),
             "transpose_b": ctypes.c_int32(matmul.transpose_b),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from lumi import dim
 from lumi.backends.cuda.cublas import BIAS, RELU, Algorithm, Library, Matmul, Matrix, Pointers
 from lumi.backends.cuda.split import PARTS, Split
+from lumi.backends.cuda.tf32 import TF32, is_tf32
 from lumi.dim import Dim, Extent
 from lumi.dtype import BF16, F32, F64, DType
 from lumi.llir import product
@@ -20,7 +21,8 @@ from lumi.llir.product import Product, Side, Tensor
 
 TEMPLATE = "cublaslt"
 """Schedules: none of its numbers says to take the library's favourite algorithm, `rank` the one at that
-place of its proposals or the last, `algorithm` the one of that name, or the favourite where there is none."""
+place of its proposals or the last, `algorithm` the one of that name, or the favourite where there is none.
+With `tf32` it rounds factors of f32 to TF32."""
 
 SCHEDULES = (Schedule(TEMPLATE), *(Schedule(TEMPLATE, (("rank", n),)) for n in range(1, 6)))
 
@@ -53,9 +55,22 @@ def _has_epilogue(found: Product) -> bool:
     return found.dtype == F32 or not extra
 
 
-def by(algorithm: int) -> Schedule:
-    """The schedule that asks for the algorithm of that name."""
-    return Schedule(TEMPLATE, (("algorithm", algorithm),))
+def schedules(found: Product, tf32: bool) -> tuple[Schedule, ...]:
+    """The schedules of a product; with `tf32` those in TF32 come first, if it is one of f32."""
+    if not (tf32 and is_f32(found)):
+        return SCHEDULES
+    return (*(Schedule(TEMPLATE, (*s.options, TF32)) for s in SCHEDULES), *SCHEDULES)
+
+
+def is_f32(found: Product) -> bool:
+    """Whether both factors are f32."""
+    return found.a.dtype == found.b.dtype == F32
+
+
+def by(algorithm: int, schedule: Schedule) -> Schedule:
+    """The schedule with the algorithm of that name."""
+    precision = (TF32,) if is_tf32(schedule) else ()
+    return Schedule(TEMPLATE, (("algorithm", algorithm), *precision))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +122,7 @@ class Call:
         if is_mixed(found):
             split = _split(found, values, pointers)
             found = _divided(found, split)
-        matmul = describe(found, values)
+        matmul = describe(found, values, is_tf32(self.schedule))
         if matmul is None:
             return None
         calls = [(matmul, pointers)]
@@ -144,6 +159,8 @@ def call(step: Step) -> Call | None:
     found = find(step.kernel)
     if found is None:
         raise ValueError("a kernel that is no matrix product is scheduled as one")
+    if is_tf32(step.schedule) and not is_f32(found):
+        raise ValueError(f"a product of {found.a.dtype} by {found.b.dtype} is scheduled in TF32")
     return Call(found, step.schedule, buffers(step.kernel))
 
 
@@ -199,7 +216,7 @@ def _choose(proposed: Sequence[Algorithm], schedule: Schedule) -> Algorithm | No
     return next(iter(named or proposed[max(place, 0) :]), None)
 
 
-def describe(found: Product, values: Mapping[str, int]) -> Matmul | None:
+def describe(found: Product, values: Mapping[str, int], tf32: bool = False) -> Matmul | None:
     """The call for a product in rows; None where it has no elements or sums nothing."""
 
     def number(extent: Extent) -> int:
@@ -225,6 +242,7 @@ def describe(found: Product, values: Mapping[str, int]) -> Matmul | None:
         *(a, b, c, d, transpose_a, transpose_b, count, found.dtype, found.alpha, found.beta),
         epilogue=(BIAS if found.bias else 0) | (RELU if found.function is Function.RELU else 0),
         bias_stride=number(batch.bias) if count > 1 else 0,
+        tf32=tf32,
     )
 
 
@@ -250,7 +268,8 @@ def text(step: Step, name: str) -> str:
     terms += [found.bias.buffer] if found.bias else []
     plain = found.function is Function.IDENTITY
     whole = " + ".join(terms) if plain else f"{found.function.value}({' + '.join(terms)})"
-    factors = f"{found.a.dtype} · {found.b.dtype} in {PARTS} parts" if is_mixed(found) else found.a.dtype
+    factors = f"{found.a.dtype} · {found.b.dtype} in {PARTS} parts" if is_mixed(found) else str(found.a.dtype)
+    factors += " as TF32" if is_tf32(step.schedule) else ""
     kinds = f"{factors} in {found.dtype} to {found.out.dtype}"
     return f"// {name}: {found.out.buffer} = {whole} by cublasLtMatmul, {sizes}, {kinds}\n"
 

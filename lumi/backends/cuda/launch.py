@@ -20,6 +20,7 @@ from lumi.backends.cuda.mail import Mail
 from lumi.backends.cuda.mma.plan import ROUNDING
 from lumi.backends.cuda.schedule import DEFAULT, schedules
 from lumi.backends.cuda.staged import ROOM
+from lumi.backends.cuda.tf32 import is_tf32
 from lumi.backends.cuda.wgmma import plan as groups
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step
@@ -106,7 +107,7 @@ def fitting(step: Step, gpu: Gpu) -> Step:
     if template not in ROOMY:
         return step
     given = step.schedule.options
-    own_kind = (s for s in schedules(step.kernel) if s.template == template)
+    own_kind = (s for s in schedules(step.kernel, is_tf32(step.schedule)) if s.template == template)
     alike = (replace(step, schedule=s) for s in own_kind if ROUNDING in given or ROUNDING not in s.options)
     own = (step,) if step.schedule.template == template else ()
     fits = (s for s in (*own, *alike) if emit(s, NAME).shared <= gpu.room)

@@ -11,6 +11,7 @@ from lumi.backends.cuda.compile import compile_cubins
 from lumi.backends.cuda.emit import emit, source
 from lumi.backends.cuda.launch import NAME
 from lumi.backends.cuda.mma import plan as tensor
+from lumi.backends.cuda.tf32 import is_tf32
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.json import encode
@@ -57,7 +58,8 @@ class Measurer:
             ran = scheduled(graph.steps, worker.run({**job, "copies": 1, "seconds": 0.0})["algorithms"])
             if isinstance(ran, Failure):
                 return ran
-            wrong = bench.compare(worker.memory, layout)
+            relaxed = any(is_tf32(s.schedule) for s in graph.steps)
+            wrong = bench.compare(worker.memory, layout, relaxed)
             if wrong:
                 return Failure(Reason.WRONG, wrong)
             copies = 1 if layout.size < COLD[0] else max(1, -(-COLD[1] // layout.size))
@@ -103,7 +105,7 @@ def scheduled(steps: Sequence[Step], algorithms: Sequence[int | None]) -> tuple[
         is_call = step.schedule.template == gemm.TEMPLATE
         if is_call and name is None:
             return Failure(Reason.ILLEGAL, "cuBLASLt has no algorithm for this product", number)
-        found.append(gemm.by(name) if is_call and name is not None else step.schedule)
+        found.append(gemm.by(name, step.schedule) if is_call and name is not None else step.schedule)
     return tuple(found)
 
 

@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping
 
 from lumi import dim
-from lumi.backends.cuda import gemm, split
+from lumi.backends.cuda import gemm, split, tf32
 from lumi.dtype import BF16, F16, F32, F64, I8
+from lumi.llir.kernel import Schedule
 from lumi.llir.product import Product, Side, Tensor
 from lumi.search.model import OVERLAP_LOSS, Machine
 from lumi.search.protocol import Cost
@@ -29,8 +30,9 @@ RANKED = 0.01
 """How much slower each algorithm should be than the one proposed before it."""
 
 
-def cost(found: Product, rank: int, dims: Mapping[str, int], machine: Machine) -> Cost:
-    """The estimate of one call of the algorithm proposed at place `rank`."""
+def cost(found: Product, schedule: Schedule, dims: Mapping[str, int], machine: Machine) -> Cost:
+    """The estimate of one call under a schedule of the library."""
+    rank = dict(schedule.options).get("rank", 0)
 
     def size(side: Side) -> int:
         return max(dim.value(side.size, dims), 1)
@@ -39,7 +41,8 @@ def cost(found: Product, rank: int, dims: Mapping[str, int], machine: Machine) -
     batch = math.prod(size(s) for s in found.batch)
     flops, traffic = 2.0 * m * n * k * batch, _bytes(found, dims)
     mixed = gemm.is_mixed(found)
-    memory, best = traffic / machine.bandwidth, flops / RATES[BF16 if mixed else found.a.dtype]
+    rate = tf32.RATE if tf32.is_tf32(schedule) else RATES[BF16 if mixed else found.a.dtype]
+    memory, best = traffic / machine.bandwidth, flops / rate
     high, wide = (-(-x // TILES[x > TILES[0]]) for x in (m, n))
     cells = high * wide * batch
     parts = cells * max(1, min(-(-machine.units // cells), k // LEAST))

@@ -20,6 +20,8 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
   `warps` warps copies rows ahead through `stages` stages, and has `least` turns at least.
 - `cublaslt`: for matrix products with what the library does to a result, where there is the library; see
   `gemm` for its numbers.
+
+Schedules in TF32 (`tf32`) are among them only when they are asked for.
 """
 
 from __future__ import annotations
@@ -101,15 +103,15 @@ _WALKS = tuple(
 )
 
 
-def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
-    """Every schedule of a kernel, the one that always works first."""
+def schedules(kernel: Kernel, tf32: bool = False) -> tuple[Schedule, ...]:
+    """Every schedule of a kernel, the one that always works first; with `tf32` also those in TF32."""
     reduces = any(isinstance(s, Dot | Reduce) for s in walk(kernel.body))
-    is_product = reduces and find_library() is not None and gemm.find(kernel) is not None
+    product = gemm.find(kernel) if reduces and find_library() is not None else None
     return (
         DEFAULT,
         *(_staged(kernel) if reduces else ()),
         *(_walks(kernel) if reduces else ()),
-        *(gemm.SCHEDULES if is_product else ()),
+        *(gemm.schedules(product, tf32) if product is not None else ()),
         *(known.look(kernel).groups if reduces else ()),
         *(known.look(kernel).schedules if reduces else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),

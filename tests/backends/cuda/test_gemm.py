@@ -16,6 +16,7 @@ from lumi.backends.cuda import gemm
 from lumi.backends.cuda.cublas import BIAS, RELU, Algorithm, Matmul, Matrix, Pointers
 from lumi.backends.cuda.measure import scheduled
 from lumi.backends.cuda.split import Split
+from lumi.backends.cuda.tf32 import TF32
 from lumi.dtype import BF16, F16, F32, F64, I8, I32
 from lumi.field.index import of_extent
 from lumi.llir.arithmetic import from_memory, to_memory
@@ -275,7 +276,7 @@ def test_candidate_without_an_algorithm_is_refused() -> None:
     told = scheduled(steps, [None, None])
     assert isinstance(told, Failure)
     assert (told.reason, told.step) == (Reason.ILLEGAL, 1)
-    assert scheduled(steps, [None, 7]) == (Schedule("simt"), gemm.by(7))
+    assert scheduled(steps, [None, 7]) == (Schedule("simt"), gemm.by(7, steps[1].schedule))
 
 
 def test_call_depends_on_the_dims_of_its_sizes_alone() -> None:
@@ -301,3 +302,28 @@ def test_text_says_what_is_computed() -> None:
     assert gemm.text(Step(kernel, gemm.SCHEDULES[0]), "k0") == (
         "// k0: R = relu(A · B + D) by cublasLtMatmul, 1 × [m 24] · [24 16], bf16 in f32 to bf16\n"
     )
+
+
+def test_call_is_in_tf32_where_its_schedule_is() -> None:
+    kernel = Spec(SIZES).kernel
+    found = find(kernel)
+    assert found is not None
+    fast, exact = gemm.schedules(found, True)[0], gemm.SCHEDULES[0]
+    for schedule, is_fast in (
+        (fast, True),
+        (exact, False),
+        (gemm.by(7, fast), True),
+        (gemm.by(7, exact), False),
+    ):
+        call = gemm.call(Step(kernel, schedule))
+        assert call is not None
+        library = Recorded(kernel, memory(kernel, {"m": 4}, 0))
+        ready = call.ready(library, {"m": 4}, library.addresses)  # type: ignore[arg-type]
+        assert ready is not None
+        assert [p.matmul.tf32 for p in ready.parts] == [is_fast]
+        assert ("as TF32" in gemm.text(Step(kernel, schedule), "k")) == is_fast
+
+
+def test_product_of_halves_in_tf32_is_refused() -> None:
+    with pytest.raises(ValueError, match="bf16 by bf16 is scheduled in TF32"):
+        gemm.call(Step(Spec(SIZES, dtype=BF16).kernel, Schedule("cublaslt", (TF32,))))
