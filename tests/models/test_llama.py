@@ -119,6 +119,18 @@ def test_bf16_weights_stay_near_f32(target: str) -> None:
     assert 0 < np.linalg.norm(found - want) < 2e-2 * np.linalg.norm(want)
 
 
+def test_operands_are_rounded_unless_told_otherwise(module: Module) -> None:
+    rounded, plain, narrow = (
+        trace(module, config=SMALL | config)
+        for config in ({}, {"operands": "f32"}, {"dtype": "f32", "operands": "bf16"})
+    )
+    params, tokens = random_params(rounded), list(range(3, 14))
+    found, want = (call(graph, params, {}, tokens, 0) for graph in (rounded, plain))
+    wide = {k: v.astype(np.float32) for k, v in params.items()}
+    assert 0 < np.linalg.norm(found - want) < 1e-2 * np.linalg.norm(want)
+    assert np.linalg.norm(call(narrow, wide, {}, tokens, 0) - want) < 2e-2 * np.linalg.norm(want)
+
+
 def test_nan_in_the_unused_cache_is_not_read(module: Module) -> None:
     graph = trace(module, config=SMALL)
     params = random_params(graph)

@@ -28,6 +28,13 @@ def test_linear_multiplies_by_the_transpose() -> None:
     np.testing.assert_allclose(y, x @ p["a.weight"].T.astype(np.float64) + p["a.bias"], rtol=1e-6, atol=1e-6)
 
 
+def test_linear_rounds_what_it_multiplies_to_its_operands() -> None:
+    x = sample(2, 3, 4)
+    y, p = run_layer('(linear x 5 :operands bf16 :name "a")', x=x)
+    rounded = x.astype(ml_dtypes.bfloat16).astype(np.float64)
+    np.testing.assert_allclose(y, rounded @ p["a.weight"].T.astype(np.float64), rtol=1e-6, atol=1e-7)
+
+
 def test_embedding_takes_rows() -> None:
     ids = np.array([[3, 0], [1, 1]], np.int32)
     y, p = run_layer('(embedding ids 4 6 :name "e")', ids=ids)
