@@ -39,8 +39,8 @@ SIGNALS = 1024
 SHARES = {1: (40, 248), 2: (40, 232), 3: (32, 160)}
 """Registers of a thread that copies, and of one that multiplies, by the number of groups."""
 
-OTHERS = 34
-"""Registers that addresses and counters take, about."""
+OTHERS = {True: 28, False: 34}
+"""Registers that addresses and counters take, about, where the copy engine copies and where threads do."""
 
 
 class PanelPlacing(Placing):
@@ -94,14 +94,14 @@ class GroupPlan(Plan):
     @property
     def registers(self) -> int:
         """Registers that a thread which multiplies needs, about."""
-        form = self.form
+        form, others = self.form, OTHERS[self.bulk]
         if form.cascade is None:
             results = {(p.var, p.columns) for p in form.products}
-            return sum(self.width_of(c) // 2 for _, c in results) + OTHERS
+            return sum(self.width_of(c) // 2 for _, c in results) + others
         turn = sum(self.columns // 2 for _ in form.cascade.products)
         sums = sum(self.width_of(u.product.columns) // 2 for u in form.cascade.updates)
         factors = sum(self.columns // 4 for _ in form.cascade.updates)
-        return turn + sums + factors + 2 * len(form.cascade.rows) + OTHERS
+        return turn + sums + factors + 2 * len(form.cascade.rows) + others
 
     def boxed(self, tile: Tile) -> Boxed:
         """The box that a tile is brought by."""
