@@ -1,4 +1,4 @@
-/* Tiles of halves in shared memory, and their products by tensor cores.
+/* Tiles of halves, or of f32, in shared memory, and their products by tensor cores.
  *
  * A tile in shared memory is LINES lines of CHUNKS pieces of 16 bytes.  A warp's part of a result is
  * `float v[ROWS][COLUMNS]` in each thread: row i is lane / 4 + 8 i, column j is lane % 4 * 2 + j / 2 * 8 + j % 2.
@@ -47,23 +47,23 @@ INLINE int within(int x, int low, int high) { return x < low ? low : x > high ? 
 
 /* Copies a tile by all THREADS; `step` elements lie between lines in memory, of which WIDTH are aligned.
  * Lines from `lines` on, and what lies behind `length` elements of a line, become 0. */
-template <int LINES, int CHUNKS, int THREADS, int WIDTH, bool WHOLE>
-INLINE void copy_tile(u32 to, const u16 *from, i64 step, int lines, int length) {
+template <int LINES, int CHUNKS, int THREADS, int WIDTH, bool WHOLE, typename T>
+INLINE void copy_tile(u32 to, const T *from, i64 step, int lines, int length) {
+  const int SIZE = sizeof(T), PIECE = 16 / SIZE;
 #pragma unroll
   for (int n = threadIdx.x; n < LINES * CHUNKS; n += THREADS) {
     const int line = n / CHUNKS, chunk = n % CHUNKS;
     const u32 target = to + place<CHUNKS>(line, chunk);
-    if (WHOLE && WIDTH == 8) {
-      async_copy<16>(target, from + line * step + chunk * 8, 16);
+    if (WHOLE && WIDTH == PIECE) {
+      async_copy<16>(target, from + line * step + chunk * PIECE, 16);
       continue;
     }
-    const int left = line < lines ? within(length - chunk * 8, 0, 8) : 0;
-    const u16 *const source = left ? from + line * step + chunk * 8 : from;
-    if (WIDTH > 1) {
+    const int left = line < lines ? within(length - chunk * PIECE, 0, PIECE) : 0;
+    const T *const source = left ? from + line * step + chunk * PIECE : from;
+    if constexpr (WIDTH * SIZE >= 4) {
 #pragma unroll
-      for (int k = 0; k < 8; k += WIDTH)
-        async_copy<(WIDTH > 1 ? WIDTH : 2) * 2>(target + k * 2, left > k ? source + k : from,
-                                                within(left - k, 0, WIDTH) * 2);
+      for (int k = 0; k < PIECE; k += WIDTH)
+        async_copy<WIDTH * SIZE>(target + k * SIZE, left > k ? source + k : from, within(left - k, 0, WIDTH) * SIZE);
     } else {
       u32 words[4];
 #pragma unroll
@@ -135,6 +135,74 @@ INLINE void take_rows(u32 (&a)[TILES][4], float (&v)[2 * TILES][COLUMNS], int k)
     }
 }
 
+/* ---- factors of f32 in registers, rounded to TF32 ---- */
+
+INLINE u32 to_tf32(float x) {
+  u32 y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return y;
+}
+INLINE float load_float(u32 from) {
+  float x;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from));
+  return x;
+}
+
+template <int COUNT> INLINE void round_to_tf32(u32 (&a)[COUNT][4]) {
+#pragma unroll
+  for (int n = 0; n < COUNT; n++)
+#pragma unroll
+    for (int k = 0; k < 4; k++) a[n][k] = to_tf32(__uint_as_float(a[n][k]));
+}
+
+/* Rows as of `load_rows` at the summed positions 8 k … + 8: a piece holds 4, where there are 8 halves. */
+template <int CHUNKS, bool ACROSS, int TILES> INLINE void load_rows_tf32(u32 (&a)[TILES][4], u32 tile, int row, int k) {
+  if constexpr (!ACROSS) {
+    load_rows<CHUNKS, false>(a, tile, row, k);
+    round_to_tf32(a);
+  } else {
+    const int lane = threadIdx.x % 32, across = row + lane / 4;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const u32 first = place<CHUNKS>(lane % 4 + h * 4, across / 4) + across % 4 * 4;
+#pragma unroll
+      for (int m = 0; m < TILES; m++)
+#pragma unroll
+        for (int n = 0; n < 2; n++)
+          a[m][h * 2 + n] = to_tf32(load_float(tile + behind<CHUNKS>(first, k * 8, m * 4 + n * 2)));
+    }
+  }
+}
+
+/* Columns as of `load_columns` at the summed positions 8 k … + 8; with TAKEN in the order of `take_rows_tf32`. */
+template <int CHUNKS, bool ACROSS, bool TAKEN, int PAIRS>
+INLINE void load_columns_tf32(u32 (&b)[PAIRS][4], u32 tile, int column, int k) {
+  if constexpr (!ACROSS && !TAKEN) {
+    load_columns<CHUNKS, false>(b, tile, column, k);
+    round_to_tf32(b);
+  } else {
+    const int lane = threadIdx.x % 32, across = column + lane / 4;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int summed = TAKEN ? lane % 4 * 2 + h : lane % 4 + h * 4;
+      const u32 first = ACROSS ? place<CHUNKS>(summed, across / 4) + across % 4 * 4
+                               : place<CHUNKS>(across, summed / 4) + summed % 4 * 4;
+#pragma unroll
+      for (int n = 0; n < 2 * PAIRS; n++)
+        b[n / 2][n % 2 * 2 + h] = to_tf32(load_float(tile + (ACROSS ? behind<CHUNKS>(first, k * 8, n * 2)
+                                                                    : behind<CHUNKS>(first, n * 8, k * 2))));
+    }
+  }
+}
+
+/* Columns 8 k … + 8 of a result as a factor: first the four even ones, then the odd ones. */
+template <int TILES, int COLUMNS> INLINE void take_rows_tf32(u32 (&a)[TILES][4], const float (&v)[2 * TILES][COLUMNS], int k) {
+#pragma unroll
+  for (int m = 0; m < TILES; m++)
+#pragma unroll
+    for (int n = 0; n < 4; n++) a[m][n] = to_tf32(v[2 * m + n % 2][2 * k + n / 2]);
+}
+
 /* ---- products ---- */
 
 template <bool BF16>
@@ -163,6 +231,28 @@ INLINE void multiply(float (&v)[2 * TILES][4 * PAIRS], const u32 (&a)[TILES][4],
         const int j = n * 4 + h * 2;
         multiply_16x8<BF16>(v[2 * m][j], v[2 * m][j + 1], v[2 * m + 1][j], v[2 * m + 1][j + 1], a[m], b[n][h * 2],
                             b[n][h * 2 + 1]);
+      }
+}
+
+INLINE void multiply_16x8_tf32(float &c0, float &c1, float &c2, float &c3, const u32 (&a)[4], u32 b0, u32 b1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* The same at 8 summed positions. */
+template <int TILES, int PAIRS>
+INLINE void multiply_tf32(float (&v)[2 * TILES][4 * PAIRS], const u32 (&a)[TILES][4], const u32 (&b)[PAIRS][4]) {
+#pragma unroll
+  for (int n = 0; n < PAIRS; n++)
+#pragma unroll
+    for (int m = 0; m < TILES; m++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const int j = n * 4 + h * 2;
+        multiply_16x8_tf32(v[2 * m][j], v[2 * m][j + 1], v[2 * m + 1][j], v[2 * m + 1][j + 1], a[m], b[n][h * 2],
+                           b[n][h * 2 + 1]);
       }
 }
 

@@ -114,6 +114,7 @@ def schedules(kernel: Kernel, tf32: bool = False) -> tuple[Schedule, ...]:
         *(gemm.schedules(product, tf32) if product is not None else ()),
         *(known.look(kernel).groups if reduces else ()),
         *(known.look(kernel).schedules if reduces else ()),
+        *(known.look(kernel, tf32).schedules if reduces and tf32 else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),
     )
 

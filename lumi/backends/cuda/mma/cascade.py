@@ -13,7 +13,7 @@ from lumi.backends.cuda.mma import masks
 from lumi.backends.cuda.mma.form import Computed, Product, Stored, Update
 from lumi.backends.cuda.mma.plan import Tile
 from lumi.backends.cuda.mma.turn import TurnWriter
-from lumi.backends.cuda.mma.writer import factors, steps
+from lumi.backends.cuda.mma.writer import factors
 from lumi.backends.cuda.values import long
 from lumi.dtype import F32
 from lumi.llir import arithmetic, spell
@@ -159,7 +159,7 @@ class CascadeWriter(TurnWriter):
         w.line("__syncthreads();")
         for number, factor in enumerate(factors(self.found.products, "a")):
             tile = plan.tile(factor)
-            count = steps(self._depth(factor))
+            count = plan.steps(self._depth(factor))
             names[factor] = f"q{number}"
             w.line(f"u32 q{number}[{count}][{plan.row_tiles}][4];")
             with w.block(f"#pragma unroll\nfor (int k = 0; k < {count}; k++) "):
@@ -227,7 +227,7 @@ class CascadeWriter(TurnWriter):
         name = w.fresh("s")
         self.tiles.array(name, F32, True, self.axis, " = {}")
         place = self.at(plan.tile(product.b), "tiles")
-        with w.block(f"#pragma unroll\nfor (int k = 0; k < {steps(plan.depth_of(product))}; k++) "):
+        with w.block(f"#pragma unroll\nfor (int k = 0; k < {plan.steps(plan.depth_of(product))}; k++) "):
             factor = f"{rows[product.a]}[k]" if product.a in rows else "a"
             if product.a not in rows:
                 tile = plan.tile(product.a)
@@ -240,7 +240,7 @@ class CascadeWriter(TurnWriter):
         """Add the products of rows in registers and of all columns at step k of the sum."""
         self.w.line(f"u32 b[{self.pairs(product.b)}][4];")
         self.columns_of(self.plan.tile(product.b), "b", place, "k")
-        self.w.line(f"multiply<{self.bf16}>({result}, {rows}, b);")
+        self.w.line(self.multiplied(result, rows, "b"))
 
     # -- what is carried
 
@@ -272,21 +272,22 @@ class CascadeWriter(TurnWriter):
         self.scale(update)
         assert isinstance(product.a, Computed), "a cascade sums up what it computes"
         weights = self.weights_of(product.a)
-        count, parts = steps(plan.columns), 1 if product.a.exact else plan.parts
+        count, parts = plan.steps(plan.columns), 1 if product.a.exact else plan.parts
         names = [w.fresh("a") for _ in range(parts)]
         for number, name in enumerate(names):
             keep = "true" if number < parts - 1 else "false"
+            take = "take_rows_tf32" if self.form.is_tf32 else f"take_rows<{self.bf16}, {keep}>"
             w.line(f"u32 {name}[{count}][{plan.row_tiles}][4];")
             with w.block(f"#pragma unroll\nfor (int k = 0; k < {count}; k++) "):
-                w.line(f"take_rows<{self.bf16}, {keep}>({name}[k], {weights}, k);")
+                w.line(f"{take}({name}[k], {weights}, k);")
         if wait is not None:
             self._await_second(wait)
         place = self.at(plan.tile(product.b), "tiles")
         with w.block(f"#pragma unroll\nfor (int k = 0; k < {count}; k++) "):
             w.line(f"u32 b[{self.pairs(product.b)}][4];")
-            self.columns_of(plan.tile(product.b), "b", place, "k")
+            self.columns_of(plan.tile(product.b), "b", place, "k", taken=True)
             for name in names:
-                w.line(f"multiply<{self.bf16}>({result}, {name}[k], b);")
+                w.line(self.multiplied(result, f"{name}[k]", "b"))
 
     def scale(self, update: Update) -> None:
         """Scale a sum so far."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lumi.backends.cuda.mma.form import Form, RefusalError
 from lumi.backends.cuda.mma.plan import EXACT, TEMPLATE, plan
+from lumi.backends.cuda.tf32 import TF32
 from lumi.llir.kernel import Schedule
 
 SUMS = tuple(
@@ -41,13 +44,18 @@ CASCADES = tuple(
 """Tiles, warps and stages that are tried for cascades."""
 
 
+def _tf32(numbers: Mapping[str, int]) -> dict[str, int]:
+    """What is other in TF32: stages are as large in bytes."""
+    return dict([TF32]) | ({"depth": numbers["depth"] // 2} if "depth" in numbers else {})
+
+
 def schedules(form: Form) -> tuple[Schedule, ...]:
     """The schedules of a form that fit it."""
     found = []
     exact = all(c.exact for c in form.computed)
     for numbers in SUMS if form.cascade is None else CASCADES:
         for parts in (1,) if exact else (1, EXACT):
-            options = numbers | ({} if exact else {"parts": parts})
+            options = numbers | ({} if exact else {"parts": parts}) | (_tf32(numbers) if form.is_tf32 else {})
             try:
                 plan(form, options)
             except RefusalError:

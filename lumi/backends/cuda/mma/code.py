@@ -8,13 +8,14 @@ from lumi.backends.cuda.mma.cascade import CascadeWriter
 from lumi.backends.cuda.mma.plan import Plan, plan
 from lumi.backends.cuda.mma.recognise import recognise
 from lumi.backends.cuda.mma.sums import SumWriter
+from lumi.backends.cuda.tf32 import TF32
 from lumi.dim import Extent
 from lumi.llir.kernel import Kernel
 
 
 def write(kernel: Kernel, options: Mapping[str, int], name: str) -> tuple[str, Plan]:
     """The function of a kernel, and its numbers.  Raises `RefusalError` for what tensor cores cannot do."""
-    made = plan(recognise(kernel), options)
+    made = plan(recognise(kernel, TF32 in options.items()), options)
     writer = SumWriter(made, name) if made.form.cascade is None else CascadeWriter(made, name)
     return writer.function(), made
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from lumi.backends.cuda.mma.form import HALVES, Product, RefusalError, Stored
+from lumi.backends.cuda.mma.form import Product, RefusalError, Stored
 from lumi.backends.cuda.values import long
-from lumi.dtype import F32
+from lumi.dtype import F32, DType
 from lumi.llir import spell
 from lumi.llir.kernel import Dot, Kernel, Load, Map, Operand
 from lumi.llir.program import Definition, Fold, Program, axes_of
@@ -18,9 +18,10 @@ SOME = 1 << 12
 
 @dataclass(slots=True)
 class Factors:
-    """Reads the factors of products in a program."""
+    """Reads the factors of products in a program, which are of `kinds`."""
 
     program: Program
+    kinds: Collection[DType]
     kernel: Kernel = field(init=False)
     table: Mapping[str, Definition] = field(init=False)
 
@@ -67,14 +68,14 @@ class Factors:
         raise RefusalError("a product lacks the rows or the columns of the others")
 
     def load(self, operand: Operand) -> Load:
-        """The load of halves that a factor is."""
+        """The load that a factor is."""
         definition = self.table[operand] if isinstance(operand, str) else None
         if isinstance(definition, Map) and definition.op == "cast.f32":
             (argument,) = definition.args
             definition = self.table[argument] if isinstance(argument, str) else None
         if not isinstance(definition, Load):
             raise RefusalError("a factor is computed")
-        if definition.access.dtype not in HALVES:
+        if definition.access.dtype not in self.kinds:
             raise RefusalError(f"a factor is of {definition.access.dtype}")
         if definition.dtype not in (F32, definition.access.dtype):
             raise RefusalError(f"a factor is read as {definition.dtype}")

@@ -10,12 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lumi.dtype import BF16, F16, DType
+from lumi.dtype import BF16, F16, F32, DType
 from lumi.llir.kernel import Carry, Load, Loop, Store
 from lumi.llir.program import Program
 
 HALVES = (BF16, F16)
 """Types that tensor cores multiply as exactly as f32 does."""
+
+PIECE = 16
+"""Bytes that are copied at once where they lie side by side."""
+
+DEEP = 32
+"""Bytes, along the sum, of a row of a factor of one instruction."""
 
 
 class RefusalError(ValueError):
@@ -24,7 +30,7 @@ class RefusalError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A factor that lies in memory as halves.
+    """A factor that lies in memory as it is multiplied, or as f32 that is rounded to TF32.
 
     `outer` is the axis it gives the result, `summed` the one it is summed over; neighbours along one of
     them, `along`, are neighbours in memory.
@@ -109,7 +115,7 @@ class Cascade:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A kernel that tensor cores compute: products of factors of type `dtype`, in f32.
+    """A kernel that tensor cores compute: products of factors of type `dtype`, in f32; of f32 in TF32.
 
     `row` and `column` are the axes of a tile of the results; the other axes of the grid, `outer`, have one
     position in a cell.  It has `sums` or a `cascade`.
@@ -123,6 +129,21 @@ class Form:
     sums: tuple[Sums, ...]
     cascade: Cascade | None
     stores: tuple[Store, ...]
+
+    @property
+    def is_tf32(self) -> bool:
+        """Whether factors are rounded to TF32."""
+        return self.dtype == F32
+
+    @property
+    def piece(self) -> int:
+        """Elements that are copied at once."""
+        return PIECE // self.dtype.size
+
+    @property
+    def deep(self) -> int:
+        """Summed positions of one instruction."""
+        return DEEP // self.dtype.size
 
     @property
     def products(self) -> tuple[Product, ...]:

@@ -35,22 +35,24 @@ class Known:
         return self.body is kernel.body and (self.axes, self.grid) == (kernel.axes, kernel.grid)
 
 
-_KNOWN: dict[int, Known] = {}
+_KNOWN: dict[tuple[int, bool], Known] = {}
 
 
-def look(kernel: Kernel) -> Known:
-    """What is known of a kernel.  Its tiles do not matter."""
-    found = _KNOWN.get(id(kernel.body))
+def look(kernel: Kernel, tf32: bool = False) -> Known:
+    """What is known of a kernel whose factors are halves, or with `tf32` f32.  Its tiles do not matter."""
+    key = id(kernel.body), tf32
+    found = _KNOWN.get(key)
     if found is None or not found.fits(kernel):
         if len(_KNOWN) >= MOST:
             _KNOWN.clear()
-        found = _KNOWN[id(kernel.body)] = _examined(kernel)
+        found = _KNOWN[key] = _examined(kernel, tf32)
     return found
 
 
-def _examined(kernel: Kernel) -> Known:
+def _examined(kernel: Kernel, tf32: bool) -> Known:
     try:
-        form = recognise(kernel)
+        form = recognise(kernel, tf32)
     except RefusalError:
         return Known(kernel.body, kernel.axes, kernel.grid, None, ())
-    return Known(kernel.body, kernel.axes, kernel.grid, form, schedules(form), plan.schedules(form))
+    groups = () if tf32 else plan.schedules(form)
+    return Known(kernel.body, kernel.axes, kernel.grid, form, schedules(form), groups)

@@ -22,11 +22,8 @@ TEMPLATE = "mma"
 
 WARP = 32
 
-PIECE = 8
-"""Halves that are copied at once where they lie side by side: 16 bytes."""
-
 STEP = 16
-"""Summed positions, and rows, of one instruction; it has 8 columns, and two are computed side by side."""
+"""Rows of one instruction; it has 8 columns, and two are computed side by side.  Sums run in multiples."""
 
 ROOM = 224 << 10
 """Bytes of shared memory that a block takes at most, on the GPU that has most of it."""
@@ -149,6 +146,10 @@ class Plan:
         assert isinstance(extent, int), "sums inside of a cascade have a known length"
         return up(extent, STEP)
 
+    def steps(self, depth: int) -> int:
+        """Instructions along a sum of so many positions."""
+        return depth // self.form.deep
+
     def tile(self, factor: Stored) -> Tile:
         """Where a factor lies."""
         return self.tiles[factor.load.var, factor.outer]
@@ -171,7 +172,7 @@ class Plan:
         products, updates = form.cascade.products, form.cascade.updates
         turn = per_row * self.columns // 4 * len(products)
         sums = sum(per_row * self.width_of(u.product.columns) // 4 for u in updates)
-        held = sum(self.row_tiles * self.depth_of(p) // 4 for p in products) if self.held else 0
+        held = sum(4 * self.row_tiles * self.steps(self.depth_of(p)) for p in products) if self.held else 0
         return turn + sums + held + per_row * (2 * len(form.cascade.rows) + 2) + 4 * self.row_tiles + OTHERS
 
 
@@ -186,7 +187,7 @@ class Placing:
         self.stage = self.kept = 0
 
     def shape(self, factor: Stored, across: int, down: int) -> tuple[int, int]:
-        """Lines, and halves of a line, of a factor that has so many positions across and along the sum."""
+        """Lines, and elements of a line, of a factor that has so many positions across and along the sum."""
         return (across, down) if factor.is_summed_along else (down, across)
 
     def place(self) -> None:
@@ -216,7 +217,7 @@ class Placing:
         across = plan.rows if factor.outer == plan.form.row else plan.width_of(factor.outer)
         down = plan.depth_of(product)
         lines, elements = self.shape(factor, across, down)
-        return Tile(factor, lines, elements // PIECE, place, aligned(plan.form, product, factor))
+        return Tile(factor, lines, elements // plan.form.piece, place, aligned(plan.form, product, factor))
 
 
 Plan.placing = Placing
@@ -227,12 +228,14 @@ def _factors(products: Iterable[Product]) -> Iterable[tuple[Product, Stored]]:
 
 
 def aligned(form: Form, product: Product, factor: Stored) -> int:
-    """Neighbours in memory that begin at a multiple of their size, whatever the tile: 8, 4, 2 or 1."""
-    start = PIECE
+    """Neighbours in memory that begin at a multiple of their size, whatever the tile: a piece, or less."""
+    start = form.piece
     if factor.along == product.summed:
-        start = math.gcd(PIECE, _chunk_start(form, product))
+        start = math.gcd(start, _chunk_start(form, product))
     for width in (8, 4, 2):
-        if divides(factor.load.access, width, lambda axis: start if axis == factor.along else 1):
+        if width <= form.piece and divides(
+            factor.load.access, width, lambda axis: start if axis == factor.along else 1
+        ):
             return width
     return 1
 
@@ -241,7 +244,7 @@ def _chunk_start(form: Form, product: Product) -> int:
     """A divisor of where the sum of a product begins."""
     loop = form.cascade.loop if form.cascade is not None else _sums_of(form, product).loop
     if loop is None or loop.chunk is None or product.summed not in loop.axes:
-        return PIECE
+        return form.piece
     extent, chunks = (form.program.kernel.axes[a] for a in (product.summed, loop.chunk))
     if not isinstance(extent, int) or not isinstance(chunks, int):
         return 1

@@ -37,6 +37,9 @@ REGISTERS = 64 << 10
 PEAK = 990e12
 """Operations a second that no kernel exceeds."""
 
+HALF = 2
+"""Bytes of a factor at which these rates are; twice as many are multiplied half as fast."""
+
 BUSY = 8
 """Warps that keep a multiprocessor's tensor cores busy."""
 
@@ -62,7 +65,8 @@ def seconds(made: Plan, dims: Mapping[str, int], machine: Machine, traffic: floa
     sizes = {a: max(dim.value(e, dims), 1) for a, e in axes.items()}
     high, wide = -(-sizes[form.row] // made.rows), -(-sizes[form.column] // made.width_of(form.column))
     cells = high * wide * math.prod(sizes[a] for a in form.outer)
-    count, one = turns(made, sizes, dims), turn(made, RATE)
+    rate = RATE * HALF / form.dtype.size
+    count, one = turns(made, sizes, dims), turn(made, rate)
     blocks = _resident(made)
     here = min(blocks, max(1, cells // machine.units))
     warps = made.threads // 32 * here
@@ -75,6 +79,11 @@ def seconds(made: Plan, dims: Mapping[str, int], machine: Machine, traffic: floa
     compute = rounds * cell * CYCLE
     memory = max(traffic / machine.bandwidth, cells * count * one.bytes / CACHE)
     return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
+
+
+def peak(form: Form) -> float:
+    """Operations a second that no kernel of such a form exceeds."""
+    return PEAK * HALF / form.dtype.size
 
 
 def flops(form: Form, dims: Mapping[str, int]) -> float:
@@ -126,9 +135,9 @@ def turn(made: Plan, rate: float) -> Turn:
         depth, columns = made.depth_of(product), made.width_of(product.columns)
         parts = 1 if isinstance(product.a, Stored) or product.a.exact else made.parts
         operations = 2.0 * made.rows * columns * depth * parts
-        read = made.high * columns * depth * 2.0
+        read = float(made.high * columns * depth * form.dtype.size)
         if isinstance(product.a, Stored) and not made.held:
-            read += made.wide * made.rows * depth * 2.0
+            read += made.wide * made.rows * depth * form.dtype.size
         products += max(operations / rate, read * max(parts, 1) / BANKS)
         for factor in (product.a, product.b):
             if isinstance(factor, Stored) and not (form.cascade is not None and factor is product.a):

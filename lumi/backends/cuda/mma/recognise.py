@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from lumi.backends.cuda.mma.bound import is_between_zero_and_one
 from lumi.backends.cuda.mma.factor import Factors
@@ -28,21 +28,22 @@ TURN = 512
 """Positions, at most, of a sum that each turn of a cascade takes whole."""
 
 
-def recognise(kernel: Kernel) -> Form:
-    """The form of a kernel.  Raises `RefusalError`."""
+def recognise(kernel: Kernel, tf32: bool = False) -> Form:
+    """The form of a kernel whose factors are halves, or with `tf32` f32.  Raises `RefusalError`."""
     statements = list(walk(kernel.body))
     if not any(isinstance(s, Dot) for s in statements):
         raise RefusalError("it multiplies nothing")
-    if not any(isinstance(s, Load) and s.access.dtype in HALVES for s in statements):
-        raise RefusalError("no factor is of halves")
-    return _Recogniser(kernel).form()
+    kinds = (F32,) if tf32 else HALVES
+    if not any(isinstance(s, Load) and s.access.dtype in kinds for s in statements):
+        raise RefusalError("no factor is of f32" if tf32 else "no factor is of halves")
+    return _Recogniser(kernel, kinds).form()
 
 
 class _Recogniser:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, kinds: Collection[DType]) -> None:
         self.kernel = kernel
         self.program: Program = arrange(kernel, {}, flat=True, largest={True: 0, False: 0})
-        self.table, self.factors = self.program.definitions, Factors(self.program)
+        self.table, self.factors = self.program.definitions, Factors(self.program, kinds)
         self.carried = [s for s in kernel.body if isinstance(s, Loop) and not is_plain(s)]
         self.stores = tuple(_stores(kernel))
 
@@ -201,7 +202,7 @@ class _Recogniser:
     def _computed(self, operand: Operand, dtype: DType) -> Computed:
         assert isinstance(operand, str)
         definition = self.table[operand]
-        exact = False
+        exact = dtype == F32
         if isinstance(definition, Map) and definition.op == "cast.f32":
             (argument,) = definition.args
             inner = self.table[argument] if isinstance(argument, str) else None

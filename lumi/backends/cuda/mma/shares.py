@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from lumi import dim
 from lumi.backends.cuda.mma.form import HALVES
-from lumi.backends.cuda.mma.plan import PIECE, STEP
+from lumi.backends.cuda.mma.plan import STEP
 from lumi.field.access import Access
 from lumi.field.region import Region
 from lumi.field.term import Bin, In, Red, Term, Un
@@ -21,6 +21,9 @@ FEW = 1 << 18
 
 CHUNKS = 8
 """Chunks of a sum."""
+
+PIECE = 8
+"""Halves that are copied at once: chunks begin at multiples of them."""
 
 
 def chunks(region: Region, results: int, hints: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lumi.backends.clike.loops import loop_range
 from lumi.backends.cuda.mma.form import Stored, Sums
 from lumi.backends.cuda.mma.plan import Plan
-from lumi.backends.cuda.mma.writer import TensorWriter, factors, steps
+from lumi.backends.cuda.mma.writer import TensorWriter, factors
 from lumi.backends.cuda.scope import single
 from lumi.dtype import F32
 
@@ -122,7 +122,7 @@ class SumWriter(TensorWriter):
     def _turn(self, sums: Sums) -> None:
         """The products of a stage; before the last of them, the next stage must be there."""
         w, plan = self.w, self.plan
-        count = steps(plan.depth)
+        count = plan.steps(plan.depth)
         with w.block(f"#pragma unroll\nfor (int k = 0; k < {count}; k++) "):
             with w.block(f"if (k == {count - 1}) "):
                 w.line(f"async_wait<{plan.stages - 2}>();")
@@ -133,4 +133,4 @@ class SumWriter(TensorWriter):
                 assert isinstance(product.a, Stored), "factors of whole sums lie in memory"
                 result = self.tiles.held[product.var].name
                 a, b = self.names[product.a], self.names[product.b]
-                w.line(f"multiply<{self.bf16}>({result}, {a}[k % 2], {b}[k % 2]);")
+                w.line(self.multiplied(result, f"{a}[k % 2]", f"{b}[k % 2]"))

@@ -13,7 +13,7 @@ from lumi.backends.cuda import ctype, frame
 from lumi.backends.cuda.mma import wide
 from lumi.backends.cuda.mma.elements import Elements
 from lumi.backends.cuda.mma.form import HALVES, Product, Stored
-from lumi.backends.cuda.mma.plan import PIECE, STEP, WARP, Plan, Tile, is_whole, step
+from lumi.backends.cuda.mma.plan import STEP, WARP, Plan, Tile, is_whole, step
 from lumi.backends.cuda.mma.tiles import Along, Held, Tiles
 from lumi.backends.cuda.scope import Blocking, Value, Writer, single
 from lumi.backends.cuda.values import long
@@ -44,6 +44,16 @@ class TensorWriter(ABC):
     def bf16(self) -> str:
         """The argument of the helpers that says which halves the factors are."""
         return "true" if self.form.dtype == BF16 else "false"
+
+    @property
+    def kind(self) -> str:
+        """How the helpers end that read factors as they are multiplied."""
+        return "_tf32" if self.form.is_tf32 else ""
+
+    def multiplied(self, result: str, a: str, b: str) -> str:
+        """CUDA that adds the products of a step to a result."""
+        helper = "multiply_tf32" if self.form.is_tf32 else f"multiply<{self.bf16}>"
+        return f"{helper}({result}, {a}, {b});"
 
     def _along(self, axis: str, first: str, count: int, step: int, width: int, tile: int) -> Along:
         extent = self.kernel.axes[axis]
@@ -124,13 +134,13 @@ class TensorWriter(ABC):
     def copy(self, tile: Tile, to: str, starts: Mapping[str, str], stops: Mapping[str, str]) -> None:
         """Copy a tile that begins at these positions; axes end where they do, or at `stops`."""
         w, load = self.w, tile.factor.load
-        sizes = {tile.lines_axis: tile.lines, tile.factor.along: tile.chunks * PIECE}
+        sizes = {tile.lines_axis: tile.lines, tile.factor.along: tile.chunks * self.form.piece}
         with w.block("", {axis: single(place) for axis, place in starts.items()}):
             data = {n: self.elements.value(o, I32) for n, o in enumerate(load.data)}
             pointer = self.elements.pointer(load.access, data, {})
             left = [f"{stops.get(a, w.extent(self.kernel.axes[a]))} - {starts[a]}" for a in sizes]
             ends = any(a in self.chunked or not is_whole(self.form, a, size) for a, size in sizes.items())
-            full = "false" if ends or tile.width < PIECE else "true"
+            full = "false" if ends or tile.width < self.form.piece else "true"
             distance = spell.extent(step(tile.factor, tile.lines_axis))
             w.line(f"{self.copy_helper(tile, full)}({to}, {pointer}, {distance}, {', '.join(left)});")
 
@@ -142,14 +152,19 @@ class TensorWriter(ABC):
         """Load the rows of a warp at a step of the sum into registers."""
         across = "false" if tile.factor.is_summed_along else "true"
         first = f"warp / {self.plan.wide} * {self.plan.warp_rows}" if self.plan.high > 1 else "0"
-        self.w.line(f"load_rows<{tile.chunks}, {across}>({name}, {place}, {first}, {k});")
+        self.w.line(f"load_rows{self.kind}<{tile.chunks}, {across}>({name}, {place}, {first}, {k});")
 
-    def columns_of(self, tile: Tile, name: str, place: str, k: str) -> None:
-        """Load the columns of a warp at a step of the sum into registers."""
+    def columns_of(self, tile: Tile, name: str, place: str, k: str, taken: bool = False) -> None:
+        """Load the columns of a warp at a step of the sum into registers.
+
+        With `taken` they meet rows that are taken from results, whose positions of f32 are in another order.
+        """
         across = "false" if tile.factor.is_summed_along else "true"
         width = self.plan.warp_columns(tile.factor.outer)
         first = f"warp % {self.plan.wide} * {width}" if self.plan.wide > 1 else "0"
-        self.w.line(f"load_columns<{tile.chunks}, {across}>({name}, {place}, {first}, {k});")
+        order = f", {'true' if taken else 'false'}" if self.form.is_tf32 else ""
+        numbers = f"{tile.chunks}, {across}{order}"
+        self.w.line(f"load_columns{self.kind}<{numbers}>({name}, {place}, {first}, {k});")
 
     def pairs(self, factor: Stored) -> int:
         """Steps of 16 that the columns of a warp are loaded in."""
@@ -278,11 +293,6 @@ class TensorWriter(ABC):
         dtype = dtype_of(self.form.program.definitions[var])
         assert dtype == F32, "what tensor cores and reductions give is f32"
         self.tiles.held[var] = Held(name, dtype, True, columns, scale)
-
-
-def steps(depth: int) -> int:
-    """Instructions along a sum of so many positions."""
-    return depth // STEP
 
 
 def factors(products: Sequence[Product], side: str) -> list[Stored]:

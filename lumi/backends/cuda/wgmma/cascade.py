@@ -12,7 +12,7 @@ from lumi.backends.clike.scope import Range
 from lumi.backends.cuda.mma.cascade import CascadeWriter
 from lumi.backends.cuda.mma.form import Computed, Product, Stored, Update
 from lumi.backends.cuda.mma.plan import Tile, is_whole
-from lumi.backends.cuda.mma.writer import factors, steps
+from lumi.backends.cuda.mma.writer import factors
 from lumi.backends.cuda.wgmma.plan import GROUP
 from lumi.backends.cuda.wgmma.roles import Role
 from lumi.dtype import F32
@@ -122,7 +122,7 @@ class CascadeUse(_Turns):
         for computed in {u.product.a: None for u in self.found.updates}:
             assert isinstance(computed, Computed), "a cascade sums up what it computes"
             self.weights[computed] = w.fresh("p")
-            w.line(f"u32 {self.weights[computed]}[{steps(plan.columns)}][1][4];")
+            w.line(f"u32 {self.weights[computed]}[{plan.steps(plan.columns)}][1][4];")
         w.line("int turn = live.last - 1;")
         self.hold_loads()
         w.line("rows.await();")
@@ -245,7 +245,7 @@ class CascadeUse(_Turns):
             self._take_second()
             for update in self.found.updates:
                 self.scale(update)
-        with self.w.block(f"#pragma unroll\nfor (int k = 0; k < {steps(self.plan.columns)}; k++) "):
+        with self.w.block(f"#pragma unroll\nfor (int k = 0; k < {self.plan.steps(self.plan.columns)}; k++) "):
             for computed, array in arrays.items():
                 self.w.line(f"take_rows<{self.bf16}, false>({self.weights[computed]}[k], {array}, k);")
         self.advance_rows()

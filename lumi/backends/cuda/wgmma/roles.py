@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from lumi.backends.cuda.mma.form import Product, Stored
 from lumi.backends.cuda.mma.plan import WARP, Tile
-from lumi.backends.cuda.mma.writer import TensorWriter, steps
+from lumi.backends.cuda.mma.writer import TensorWriter
 from lumi.backends.cuda.scope import single
 from lumi.backends.cuda.wgmma.instruction import ROWS, Instruction
 from lumi.backends.cuda.wgmma.plan import GROUP, PANEL, SIGNALS, GroupPlan
@@ -110,7 +110,7 @@ class Role(TensorWriter):
         left = (
             "" if stored is None else self._described(plan.tile(stored), a, f"team * {self._group(stored)}")
         )
-        for k in range(steps(plan.depth_of(product))):
+        for k in range(plan.steps(plan.depth_of(product))):
             first = f"{a}[{k}][0]" if stored is None else f"{left} + {self._step(plan.tile(stored), k)}"
             second = f"{right} + {self._step(plan.tile(product.b), k)}"
             w.line(f"{instruction.name}({result}, {first}, {second}, {int(k > 0 or not starts)});")

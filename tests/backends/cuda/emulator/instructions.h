@@ -74,6 +74,40 @@ static inline void multiply_16x8(float &c0, float &c1, float &c2, float &c3, con
   });
 }
 
+static inline u32 to_tf32(float x) {
+  const u32 bits = __float_as_uint(x);
+  if ((bits & 0x7f800000) == 0x7f800000) return x != x ? 0x7fc00000 : bits;
+  return (bits + 0x1000) & 0xffffe000;
+}
+static inline float load_float(u32 from) {
+  float x;
+  if (from % 4) emulated_fault();
+  __builtin_memcpy(&x, emulated_pool + from, 4);
+  return x;
+}
+/* Factors of which more than TF32 is left are a fault: devices leave bits out, each in its own way. */
+static inline float tf32_of(u32 word) {
+  if (word & 0x1fff) emulated_fault();
+  return __uint_as_float(word);
+}
+static inline void multiply_16x8_tf32(float &c0, float &c1, float &c2, float &c3, const u32 (&a)[4], u32 b0, u32 b1) {
+  Factors mine = {{&c0, &c1, &c2, &c3}, a, {b0, b1}};
+  emulated_meet(&mine, [](void **all) {
+    float rows[16][8], columns[8][8];
+    for (int lane = 0; lane < 32; lane++) {
+      auto *const from = (Factors *)all[lane];
+      for (int n = 0; n < 4; n++) rows[lane / 4 + n % 2 * 8][lane % 4 + n / 2 * 4] = tf32_of(from->a[n]);
+      for (int n = 0; n < 2; n++) columns[lane % 4 + n * 4][lane / 4] = tf32_of(from->b[n]);
+    }
+    for (int lane = 0; lane < 32; lane++)
+      for (int n = 0; n < 4; n++) {
+        float sum = *((Factors *)all[lane])->c[n];
+        for (int k = 0; k < 8; k++) sum += rows[lane / 4 + n / 2 * 8][k] * columns[k][lane % 4 * 2 + n % 2];
+        *((Factors *)all[lane])->c[n] = sum;
+      }
+  });
+}
+
 /* What walks do. */
 static inline unsigned pool_place(const void *p) { return (unsigned)((const char *)p - emulated_pool); }
 static inline void copy_piece(void *to, const void *from, u32 bytes) {

@@ -185,16 +185,21 @@ def cascade(
     t: str = "bf16",
     out: str = "bf16",
     rounded: bool = False,
+    turned: bool = False,
 ) -> Kernel:
-    """Weights of positions j by products with rows i, their maximum carried, and sums of rows by weight."""
+    """Weights of positions j by products with rows i, their maximum carried, and sums of rows by weight.
+
+    With `turned` neighbours of what is summed are neighbours in memory.
+    """
     value = value or width
     buffers, before, inside, guards = SCORES[score]
+    shape, place = (f"{value} keys", "e j") if turned else (f"keys {value}", "j e")
     weights = f"w2 (cast.{t} w1) w (cast.f32 w2)" if rounded else "w (mul w1 1.0)"
     stored = f"(cast.{out} o2)" if out != "f32" else "(mul o2 1.0)"
     text = f"""
 (kernel
   :buffers [(Q [{heads * group} seq {width}] {t}) (K [{heads} keys {width}] {t})
-            (V [{heads} keys {value}] {t}) {buffers.format(heads=heads)}
+            (V [{heads} {shape}] {t}) {buffers.format(heads=heads)}
             (R [{heads * group} seq {value}] {out})]
   :axes [(h {heads}) (g {group}) (i seq) (e {value}) (j keys) (d {width})]
   :grid [(h 1) (g 1) (i 16) (e 64)]
@@ -209,7 +214,7 @@ def cascade(
             m2 (reduce max [j] x1) m (max m0 m2)
             r1 (subni m0 m) r2 (mul r1 1.442695) r (exp2 r2)
             w0 (subni x1 m) w00 (mul w0 1.442695) w1 (exp2 w00) {weights}
-            o3 (mul o0 r) b1 (load (V [h j e])) b2 (cast.f32 b1) o4 (dot [j] w b2) o5 (add o3 o4)
+            o3 (mul o0 r) b1 (load (V [h {place}])) b2 (cast.f32 b1) o4 (dot [j] w b2) o5 (add o3 o4)
             l2 (mul l0 r) l3 (reduce sum [j] w) l4 (add l2 l3)]
         (next m o5 l4)))
     (let [l5 (recipz l1) o2 (mul o1 l5) r0 {stored}]

@@ -1,0 +1,212 @@
+"""Products of f32 in TF32 on tensor cores: where they are offered, their code, and how exact they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pytest
+
+from lumi.backends.cpu import interpret
+from lumi.backends.cuda.backend import CudaBackend
+from lumi.backends.cuda.compile import Cubin, compile_cubins
+from lumi.backends.cuda.emit import emit, source
+from lumi.backends.cuda.launch import fitting
+from lumi.backends.cuda.mma.form import RefusalError
+from lumi.backends.cuda.mma.known import look
+from lumi.backends.cuda.mma.plan import TEMPLATE, plan
+from lumi.backends.cuda.mma.recognise import recognise
+from lumi.backends.cuda.tf32 import is_tf32
+from lumi.dtype import F32
+from lumi.llir.kernel import Kernel, Schedule, Step, written
+from lumi.search.samples import cut_to_tf32
+from tests.backends.cpu.kernels import assert_close, random_buffers
+from tests.backends.cuda.emulator.run import Emulated, is_possible
+from tests.backends.cuda.kernels import OnGpu
+from tests.backends.cuda.mma.forms import batched, cascade, gated_pair, product
+
+if TYPE_CHECKING:
+    from lumi.backends.cuda.gpu import Gpu
+
+SIZES = {"seq": 70, "keys": 150, "length": 100}
+
+KERNELS: dict[str, tuple[Kernel, int]] = {
+    "wide tile": (product(70, 72, 200, t="f32", out="f32"), 0),
+    "tall tile": (product(70, 140, 136, "m k", "k n", t="f32", out="f32"), 1),
+    "odd": (product(65, 131, 77, t="f32", out="f32", epilogue="gated"), 2),
+    "both across": (product(40, 72, 100, "k m", "k n", t="f32", out="f32"), 3),
+    "odd across": (product(41, 73, 101, "k m", "n k", t="f32", out="f32"), -1),
+    "narrow": (product("seq", 99, 64, t="f32", out="f32", epilogue="rows"), -2),
+    "pair": (gated_pair(40, 72, 96, t="f32"), -3),
+    "batched": (batched(2, 2, "seq", 40, 64, t="f32"), -4),
+    "rows of a loop": (cascade("causal", t="f32", out="f32"), 0),
+    "other width": (cascade("window", 64, 48, t="f32", out="f32"), 2),
+    "held rows": (cascade("length", 40, t="f32", out="f32"), 3),
+    "turned": (cascade("mask", 32, group=1, t="f32", out="f32", turned=True), -1),
+}
+"""Kernels, and which of their schedules in TF32."""
+
+WEIGHED = ("rows of a loop", "other width", "held rows", "turned")
+"""Kernels that round what they compute themselves."""
+
+EXACT = 2e-5
+"""Bounds the error of sums of products of f32 whose factors are TF32, of the largest result."""
+
+COARSE = 4e-3
+"""The same of factors that are rounded."""
+
+
+def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
+    return look(kernel, tf32=True).schedules
+
+
+def given(kernel: Kernel, change: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
+    """Random buffers, changed where they are f32, and poisoned where they are written."""
+    arrays = random_buffers(kernel, SIZES, 3)
+    for name, array in arrays.items():
+        if name in written(kernel):
+            array.view("u1")[...] = 0xFF
+        elif array.dtype == np.float32:
+            array[...] = change(array)
+    return arrays
+
+
+def check(name: str, run: Callable[[dict[str, np.ndarray]], None]) -> None:
+    """Run a kernel, and compare with the numpy executor.
+
+    On factors that are TF32 it is as exact as f32, unless it rounds what it computes itself: nothing is
+    rounded then, and each number stands in its place.
+    """
+    kernel, _ = KERNELS[name]
+    for change, limit in ((np.asarray, COARSE), (cut_to_tf32, COARSE if name in WEIGHED else EXACT)):
+        want = given(kernel, change)
+        got = {n: a.copy() for n, a in want.items()}
+        interpret.run(kernel, want, SIZES)
+        run(got)
+        for buffer in written(kernel):
+            assert_close(got[buffer], want[buffer], F32, limit, buffer)
+
+
+# -- where they are offered
+
+
+@pytest.mark.parametrize("kernel", [KERNELS["wide tile"][0], KERNELS["rows of a loop"][0]])
+def test_tf32_is_offered_only_where_it_is_allowed(kernel: Kernel) -> None:
+    plain, allowing = (CudaBackend(tf32=t).schedules(kernel) for t in (False, True))
+    assert not any(is_tf32(s) or s.template in (TEMPLATE, "wgmma") for s in plain)
+    mine = [s for s in allowing if s.template == TEMPLATE]
+    assert mine and all(map(is_tf32, mine))
+
+
+@pytest.mark.parametrize(
+    "kernel", [product(64, 64, 64), cascade("causal"), batched(2, 2, 8, 40, 64, t="f16")]
+)
+def test_tf32_changes_nothing_for_halves(kernel: Kernel) -> None:
+    assert CudaBackend(tf32=True).schedules(kernel) == CudaBackend().schedules(kernel)
+
+
+@pytest.mark.parametrize(("kernel", "tf32"), [(product(64, 64, 64), True), (KERNELS["odd"][0], False)])
+def test_factors_of_the_other_kind_are_refused(kernel: Kernel, tf32: bool) -> None:
+    with pytest.raises(RefusalError, match="no factor is of"):
+        recognise(kernel, tf32)
+
+
+def test_code_in_tf32_needs_a_schedule_that_says_so() -> None:
+    kernel, number = KERNELS["wide tile"]
+    options = tuple(o for o in schedules(kernel)[number].options if o[0] != "tf32")
+    with pytest.raises(ValueError, match="no factor is of halves"):
+        emit(Step(kernel, Schedule(TEMPLATE, options)), "kernel")
+
+
+def test_copies_of_f32_are_as_wide_as_lines_are_aligned() -> None:
+    for sizes, widths in (((64, 64, 64), [4, 4]), ((64, 64, 66), [2, 2]), ((64, 64, 77), [1, 1])):
+        form = recognise(product(*sizes, t="f32", out="f32"), True)
+        made = plan(form, {"depth": 32, "tf32": 1})
+        assert [tile.width for tile in made.tiles.values()] == widths
+        assert made.stage == 4 * 32 * (made.rows + made.columns)
+
+
+class Small:
+    """A GPU whose blocks have less shared memory than the largest tiles need."""
+
+    starts_early, room, arch = False, 96 << 10, "sm_86"
+
+
+def test_smaller_gpu_takes_another_schedule_of_the_same_kind() -> None:
+    kernel = product(512, 512, 512, t="f32", out="f32")
+    step = Step(kernel, schedules(kernel)[0])
+    assert emit(step, "kernel").shared > Small.room
+    found = fitting(step, cast("Gpu", Small()))
+    assert found.schedule.template == TEMPLATE and is_tf32(found.schedule)
+    assert emit(found, "kernel").shared <= Small.room
+
+
+def test_large_products_should_be_faster_in_tf32() -> None:
+    kernel = product(4096, 4096, 4096, t="f32", out="f32")
+    costs = {
+        t: min(b.cost(kernel, s, {}).seconds for s in b.schedules(kernel) if s.template != "cublaslt")
+        for t, b in ((t, CudaBackend(tf32=t)) for t in (False, True))
+    }
+    assert 4 * costs[True] < costs[False]
+    floor = 2 * 4096**3 / 495e12
+    assert all(CudaBackend().cost(kernel, s, {}).seconds > floor for s in schedules(kernel))
+
+
+# -- their code
+
+
+@pytest.mark.skipif(not is_possible(), reason="there is no g++")
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("early", [True, False])
+def test_products_are_right(name: str, early: bool) -> None:
+    kernel, number = KERNELS[name]
+    emulated = Emulated(Step(kernel, schedules(kernel)[number]))
+    check(name, lambda arrays: emulated.run(arrays, SIZES, early=early, backwards=early))
+
+
+@pytest.mark.skipif(not is_possible(), reason="there is no g++")
+def test_error_is_that_of_two_roundings() -> None:
+    kernel = product(40, 72, 300, t="f32", out="f32")
+    arrays = given(kernel, np.asarray)
+    a, b = (arrays[n].astype(np.float64) for n in "AB")
+    Emulated(Step(kernel, schedules(kernel)[-1])).run(arrays, {}, early=True, backwards=False)
+    error, size = np.abs(arrays["R"] - a @ b.T), np.abs(a) @ np.abs(b.T)
+    assert (error <= 2.0**-10 * 1.01 * size).all()
+    assert error.max() > 2.0**-16 * size.max()
+
+
+@pytest.mark.skipif(not is_possible(), reason="there is no g++")
+def test_factors_that_are_not_rounded_are_found() -> None:
+    kernel = product(40, 72, 100, t="f32", out="f32")
+    emulated = Emulated(
+        Step(kernel, schedules(kernel)[-1]), lambda text: text.replace("load_rows_tf32", "load_rows")
+    )
+    with pytest.raises(AssertionError, match="that a GPU refuses"):
+        emulated.run(given(kernel, np.asarray), {}, early=True, backwards=False)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_they_compile_without_spills(arch: str) -> None:
+    square = (4096, 4096, 4096)
+    kernels = [product(*square, "m k", b, t="f32", out="f32") for b in ("n k", "k n")]
+    attention = cascade("causal", 128, t="f32", out="f32")
+    steps = [Step(k, s) for k in kernels for s in schedules(k)[:2]]
+    steps += [Step(attention, s) for s in schedules(attention) if ("held", 1) in s.options]
+    texts = [source([emit(s, "kernel").text]) for s in steps]
+    for step, cubin in zip(steps, compile_cubins(texts, arch), strict=True):
+        assert isinstance(cubin, Cubin), cubin
+        assert cubin.spilled == 0, step.schedule
+
+
+# -- on a GPU
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", KERNELS)
+def test_products_equal_the_numpy_executor(name: str) -> None:
+    kernel, _ = KERNELS[name]
+    on_gpu = OnGpu([Step(kernel, s) for s in schedules(kernel)])
+    for number in range(len(schedules(kernel))):
+        check(name, partial(on_gpu.run, number, values=SIZES))
