@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lumi.backends.cuda import direct, tiling
+from lumi.backends.cuda.held import WORD
 from lumi.backends.cuda.mma import known
 from lumi.backends.cuda.mma import plan as tensor
 from lumi.backends.cuda.mma import price as tensor_price
@@ -67,20 +68,23 @@ BESIDE = 0.01
 LINES = 2.5e-6, 3.7e12
 """Seconds to start and bytes a second where lines are copied ahead and then stay in registers."""
 
-DIRECT = 0.9e-6, 0.2e-6, 12e-9, 0.5e-9, 0.1e-6
+DIRECT = 0.9e-6, 0.2e-6, 12e-9, 0.5e-9
 """Seconds to start where lines go straight into registers, and in which a block only computes: at least, for
-each element of a thread, for each thread whose results are joined, and for each other block of a cluster."""
+each register of a thread that holds elements, and for each thread whose results are joined."""
+
+CLUSTER = 0.6e-6, 0.2e-6
+"""Seconds in which blocks that share a line join a result of it: at least, and for each other block."""
 
 SPREAD = 1.2
 """How much slower blocks that share a line write it than blocks with lines of their own."""
 
-UNDER_WAY = 64 << 10
+UNDER_WAY = 32 << 10
 """Bytes that the threads of a multiprocessor should have requested at any time."""
 
 SHALLOW = 0.04
 """Share by which an elementwise kernel is slower with half as much under way."""
 
-BEGIN = 2e-9
+BEGIN = 0.5e-9
 """Seconds a multiprocessor takes to begin a block."""
 
 TAIL = 0.25
@@ -259,14 +263,25 @@ def _direct(work: Work, found: Cost, options: Mapping[str, int]) -> float:
     """Seconds of lines in registers: blocks take turns at memory as far as some run side by side."""
     users, blocks = options["users"], options["blocks"]
     lines = math.prod(work.sizes[a] for a in work.kernel.grid)
-    held = math.prod(work.sizes.values()) / (lines * blocks * users)
-    start, idle = DIRECT[0], DIRECT[1] + held * DIRECT[2] + users * DIRECT[3] + (blocks - 1) * DIRECT[4]
+    held = _of_line(work) / (WORD * blocks * users)
+    start, idle = DIRECT[0], DIRECT[1] + held * DIRECT[2] + users * DIRECT[3]
+    if blocks > 1:
+        joined = sum(isinstance(s, Reduce) for s in walk(work.kernel.body))
+        idle += joined * (CLUSTER[0] + (blocks - 1) * CLUSTER[1])
     cells = lines * blocks / MACHINE.units
     beside = max(min(direct.beside(users, held), int(cells)), 1)
     moving = found.traffic / (lines * blocks) / (MACHINE.bandwidth / MACHINE.units)
     turns = max(cells / beside, 1.0) * max(beside * moving, moving + idle)
     spread = SPREAD if blocks > 1 and 4 * work.written * work.cells > found.traffic else 1.0
     return start + idle + max(spread * turns, found.floor)
+
+
+def _of_line(work: Work) -> float:
+    """Bytes of a line, and of what all lines share."""
+    loads = [s for s in walk(work.kernel.body) if isinstance(s, Load)]
+    distinct = {(s.access.buffer, s.access.index): s for s in loads}.values()
+    inner = [(s, [work.sizes[a] for a in s.axes if a not in work.kernel.grid]) for s in distinct]
+    return float(sum(math.prod(sizes) * s.access.dtype.size for s, sizes in inner))
 
 
 def _rounds(work: Work, blocking: Blocking) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lumi.backends.cuda import ctype, frame
-from lumi.backends.cuda.held import Held
+from lumi.backends.cuda.held import Held, registers
 from lumi.backends.cuda.line import Lines
 from lumi.backends.cuda.scope import Value
 from lumi.backends.cuda.staged import FOLDS, WARP
@@ -17,16 +17,19 @@ from lumi.llir.kernel import buffers
 from lumi.llir.program import Fold
 
 MOST = 48
-"""Elements that a thread may hold: more leave too few blocks on a multiprocessor."""
+"""Registers in which a thread may hold elements: more leave too few blocks on a multiprocessor."""
 
 ENOUGH = 32
-"""Elements of a thread from which on several blocks may share a line."""
+"""Such registers of a thread from which on several blocks may share a line."""
 
 REGISTERS, THREADS = 1 << 16, 2048
 """Of a multiprocessor."""
 
 OWN, EACH = 16, 1.25
-"""Registers of a thread: those it has anyway, and for each element it holds."""
+"""Registers of a thread: those it has anyway, and for each in which it holds elements."""
+
+GRANULE = 8
+"""Registers that a thread is given at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +56,16 @@ class Plan:
         return -(-self.part // (self.users * self.width))
 
     @property
-    def held(self) -> int:
-        """Elements that a thread holds."""
-        return self.turns * self.width * (len(self.found.streams) + len(self.found.held))
+    def held(self) -> float:
+        """Registers in which a thread holds elements."""
+        every = (*self.found.streams, *self.found.held)
+        return self.turns * self.width * sum(registers(self.found, x) for x in every)
 
 
 def beside(users: int, held: float) -> int:
-    """Blocks that a multiprocessor should run side by side, whose threads hold so many elements."""
-    return max(min(THREADS // users, int(REGISTERS // (users * (OWN + EACH * held)))), 1)
+    """Blocks that a multiprocessor should run side by side, whose threads hold lines in so many registers."""
+    each = -(-(OWN + EACH * held) // GRANULE) * GRANULE
+    return max(min(THREADS // users, int(REGISTERS // (users * each))), 1)
 
 
 def plan(found: Lines, options: dict[str, int]) -> Plan | None:
@@ -104,6 +109,7 @@ class DirectWriter(Held):
         place, step = ("blockIdx.x", "gridDim.x") if self.blocks == 1 else ("cluster_number()", "clusters()")
         with w.block(f"for (int line = {place}; line < {self.lines()}; line += {step}) "):
             self.open_line()
+            self.load_single()
             self.arrays("x", found.streams)
             self.take_in("x", found.streams)
             self.compute()

@@ -87,7 +87,7 @@ class Expressions:
         data = {n: self.value(o, I32) for n, o in enumerate(definition.data)}
         axes = w.unrolled(definition.axes)
         lane = next((a for a in axes if self.is_wide(access, a)), None)
-        texts, passing = {}, self._is_passing(definition)
+        texts, passing = {}, self.is_passing(definition)
         for copy in w.copies(tuple(a for a in axes if a != lane)):
             pointer = self.pointer(access, data, copy)
             if lane is None:
@@ -100,7 +100,7 @@ class Expressions:
                 texts[key] = self._named(text, definition.dtype)
         return Value(definition.dtype, axes, texts)
 
-    def _is_passing(self, definition: Load) -> bool:
+    def is_passing(self, definition: Load) -> bool:
         """Whether a kernel reads each element of a buffer once: no loop or cell repeats the load.
 
         Where it writes as much as it reads, the caches do better when told nothing.

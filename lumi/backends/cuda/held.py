@@ -1,4 +1,4 @@
-"""Lines in registers: each thread of a block holds some elements of a line, and what is computed of them."""
+"""Lines in registers: each thread of a block holds some elements of a line, as they lie in memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from lumi.backends.cuda import ctype
-from lumi.backends.cuda.line import Lines
+from lumi.backends.cuda.expression import chunk
+from lumi.backends.cuda.line import Lines, is_whole
 from lumi.backends.cuda.scope import Value, single
 from lumi.backends.cuda.staged import Numbers, Staged
 from lumi.backends.cuda.values import long, stores
@@ -15,7 +16,20 @@ from lumi.llir.kernel import Load
 from lumi.llir.program import Fold
 
 MOST = 96
-"""Elements that a thread may hold."""
+"""Registers in which a thread may hold elements."""
+
+WORD = 4
+"""Bytes of a register."""
+
+
+def registers(found: Lines, load: Load) -> float:
+    """Registers in which an element of a load is held: less than one where a word holds several."""
+    return load.access.dtype.size / WORD if is_packed(found, load) else 1.0
+
+
+def is_packed(found: Lines, load: Load) -> bool:
+    """Whether a register holds several elements of a load, as memory does."""
+    return load.access.dtype.size < WORD and is_whole(found, load.access)
 
 
 class Held(Staged):
@@ -47,13 +61,21 @@ class Held(Staged):
             self.place("line", names)
         self.w.here.opened |= {a: single(name) for a, name in names.items()}
 
+    def load_single(self) -> None:
+        """Load what a line has one element of: behind a reduction threads would wait for it once more."""
+        for load in self.found.single:
+            self.expressions.value(load.var, load.dtype)
+
     # -- taking in
 
     def arrays(self, letter: str, loads: Sequence[Load]) -> None:
         """Declare an array for each load."""
         for number, load in enumerate(loads):
-            kind = ctype.register(load.dtype).type
-            self.w.line(f"{kind} {letter}{number}[{self.turns * self.width}] = {{}};")
+            kind, each = ctype.register(load.dtype).type, self.width
+            if is_packed(self.found, load):
+                per = chunk(load.access.dtype, self.width)
+                kind, each = f"words<{per * load.access.dtype.size // WORD}>", self.width // per
+            self.w.line(f"{kind} {letter}{number}[{self.turns * each}] = {{}};")
 
     def hold(self) -> None:
         """Take what all lines share into registers."""
@@ -66,12 +88,24 @@ class Held(Staged):
         w = self.w
         with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
             for number, load in enumerate(loads):
-                self.keep(f"{letter}{number}", self.expressions.value(load.var, load.dtype), inner)
+                if is_packed(self.found, load):
+                    pointer = self.expressions.pointer(load.access, {}, {})
+                    self.keep_words(f"{letter}{number}", load, pointer, 1, self.expressions.is_passing(load))
+                else:
+                    self.keep(f"{letter}{number}", self.expressions.value(load.var, load.dtype), inner)
 
     def keep(self, array: str, value: Value, inner: str) -> None:
         """Put what a thread has taken in a turn into an array."""
         for copy in self.w.copies((inner,)):
             self.w.line(f"{array}[t * {self.width} + {copy[inner]}] = {value.at(copy)};")
+
+    def keep_words(self, array: str, load: Load, pointer: str, apart: int, passing: bool = False) -> None:
+        """Put the neighbours of a turn into an array of words; `pointer` counts `apart` for each of them."""
+        dtype, per = load.access.dtype, chunk(load.access.dtype, self.width)
+        for number in range(self.width // per):
+            place = f"{pointer} + {number * per * apart}" if number else pointer
+            words = ctype.wide_load(place, dtype, per, passing)
+            self.w.line(f"{array}[t * {self.width // per} + {number}] = {words};")
 
     # -- computing
 
@@ -108,10 +142,17 @@ class Held(Staged):
         """What a thread holds of a load: neighbours, or one value that all of them share."""
         axes = (inner,) if inner in load.axes else ()
         numbers = range(self.width) if axes else range(1)
-        texts: dict[tuple[int, ...], str] = {
-            (k,) * len(axes): f"{array}[t * {self.width} + {k}]" for k in numbers
-        }
+        texts: dict[tuple[int, ...], str] = {(k,) * len(axes): self._number(array, load, k) for k in numbers}
         return Value(load.dtype, axes, texts)
+
+    def _number(self, array: str, load: Load, k: int) -> str:
+        """CUDA for neighbour `k` of a turn."""
+        if not is_packed(self.found, load):
+            return f"{array}[t * {self.width} + {k}]"
+        dtype = load.access.dtype
+        per = chunk(dtype, self.width)
+        words = f"{array}[t * {self.width // per} + {k // per}]"
+        return ctype.conversion(ctype.part(words, k % per, dtype), dtype, load.dtype)
 
     def _same(self, load: Load) -> list[str]:
         """Every load of the same elements."""

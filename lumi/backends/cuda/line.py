@@ -20,8 +20,8 @@ class Lines:
     """A kernel whose results are those of lines, each line by itself.
 
     `rows` are the axes of the lines, in the order of the grid, and `over` those of the elements of one,
-    outermost first.  `streams` are the operands that lines consist of, `held` those that all lines share;
-    `folds` reduce a line, each after those it needs.
+    outermost first.  `streams` are the operands that lines consist of, `held` those that all lines share,
+    `single` those that lines have one element of; `folds` reduce a line, each after those it needs.
     """
 
     program: Program
@@ -29,6 +29,7 @@ class Lines:
     over: tuple[str, ...]
     streams: tuple[Load, ...]
     held: tuple[Load, ...]
+    single: tuple[Load, ...]
     folds: tuple[Fold, ...]
 
     @property
@@ -78,8 +79,8 @@ def find(kernel: Kernel) -> Lines | None:
     if any(x.data for x in (*streams, *held)):
         return None
     order = _in_order(kernel, streams[0].access, over)
-    made = Lines(program, rows, order, streams, held, folds)
-    whole = all(_is_whole(made, s.access) for s in streams)
+    made = Lines(program, rows, order, streams, held, tuple(x for x in rest if not x.data), folds)
+    whole = all(is_whole(made, s.access) for s in streams)
     return made if whole and size(kernel, order[-1:]) % made.width == 0 else None
 
 
@@ -103,7 +104,7 @@ def _in_order(kernel: Kernel, access: Access, over: set[str]) -> tuple[str, ...]
     return tuple(sorted((a for a in kernel.axes if a in over), key=apart, reverse=True))
 
 
-def _is_whole(found: Lines, access: Access) -> bool:
+def is_whole(found: Lines, access: Access) -> bool:
     """Whether lines of an access lie in one piece each, which can be copied as a whole."""
     steps = nested(found.program.kernel, found.over, 1)
     if access.dtype.size > 4 or any(spell.step(access, a) != s for a, s in steps.items()):

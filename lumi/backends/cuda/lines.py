@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lumi.backends.cuda.held import MOST, Held
+from lumi.backends.cuda.held import MOST, Held, is_packed, registers
 from lumi.backends.cuda.line import Lines
 from lumi.backends.cuda.scope import single
 from lumi.backends.cuda.staged import FOLDS, HEAD, ROOM, WARP
@@ -72,7 +72,7 @@ def plan(found: Lines, options: dict[str, int]) -> Plan | None:
     """So many threads a line, up to `stages` stages; None where lines are too long, or too short for it."""
     users = options.get("users", 128)
     turns = -(-found.length // (users * found.width))
-    held = turns * found.width * (len(found.streams) + len(found.held))
+    held = turns * found.width * sum(registers(found, x) for x in (*found.streams, *found.held))
     if held > MOST or found.length < users * found.width or len(found.folds) > FOLDS:
         return None
     made = Plan(found, users, 1, 1, 1)
@@ -142,6 +142,7 @@ class LineWriter(Held):
         w.line(f"Turn<{p.stages}> turn;")
         with w.block(f"for (int line = blockIdx.x; line < {self.lines()}; line += gridDim.x) "):
             self.open_line()
+            self.load_single()
             self.arrays("x", found.streams)
             for piece in range(p.pieces):
                 with w.block(""):
@@ -161,6 +162,10 @@ class LineWriter(Held):
         with w.block(header), self.elements() as inner:
             for number, (load, place) in enumerate(self._places(first, last)):
                 start = place - first * load.access.dtype.size
-                self.keep(f"x{number}", self.staged(load, f"stage + ({start})"), inner)
+                if is_packed(self.found, load):
+                    at = f"stage + ({start}) + n * {load.access.dtype.size}"
+                    self.keep_words(f"x{number}", load, at, load.access.dtype.size)
+                else:
+                    self.keep(f"x{number}", self.staged(load, f"stage + ({start})"), inner)
         w.line("stage_release(empty + turn.slot);")
         w.line("turn.next();")

@@ -37,13 +37,20 @@ def test_many_lines_go_straight_into_registers(length: int) -> None:
     assert found[best] < 1.2 * traffic / MACHINE.bandwidth
 
 
-def test_blocks_share_a_line_where_it_is_only_read() -> None:
-    for name, shares in (("loss", True), ("softmax", False)):
-        kernel = read(name, (1040, 32000))
-        kernel = type(kernel)({**kernel.axes, "a": 4096}, kernel.grid, (), kernel.tiles, kernel.body)
-        found = {s: t for s, t in seconds(kernel).items() if s.template == "direct"}
-        best = min(found, key=lambda s: found[s])
-        assert (dict(best.options)["blocks"] > 1) is shares, name
+@pytest.mark.parametrize(("name", "template"), [("loss", "lines"), ("softmax", "direct")])
+def test_long_lines_that_are_only_read_are_copied_ahead(name: str, template: str) -> None:
+    kernel = read(name, (1040, 32000))
+    kernel = type(kernel)({**kernel.axes, "a": 4096}, kernel.grid, (), kernel.tiles, kernel.body)
+    found = seconds(kernel)
+    assert min(found, key=lambda s: found[s]).template == template
+    straight = {s: t for s, t in found.items() if s.template == "direct"}
+    assert dict(min(straight, key=lambda s: straight[s]).options)["blocks"] == 1
+
+
+@pytest.mark.parametrize("side", [4096, 8192])
+def test_few_points_a_thread_are_best_where_there_are_many(side: int) -> None:
+    found = seconds(sized(side * side))
+    assert min(found, key=lambda s: found[s]).options == (("unroll", 1),)
 
 
 def test_thread_that_would_load_once_is_too_many() -> None:
