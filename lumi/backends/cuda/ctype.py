@@ -147,8 +147,8 @@ def part(words: str, number: int, dtype: DType) -> str:
     return _PARTS[dtype.name].format(word=f"{words}.w[{place // 4}]", shift=8 * (place % 4))
 
 
-def wide_store(pointer: str, texts: Sequence[str], dtype: DType) -> str:
-    """CUDA statement that writes neighbours, 4, 8 or 16 bytes of them."""
+def wide_store(pointer: str, texts: Sequence[str], dtype: DType, rounds: bool = False) -> str:
+    """CUDA statement that writes neighbours, 4, 8 or 16 bytes of them; it `rounds` f32 to halves."""
     words: list[str] = []
     if dtype.size == 8:
         for text in texts:
@@ -157,8 +157,9 @@ def wide_store(pointer: str, texts: Sequence[str], dtype: DType) -> str:
     elif dtype.size == 4:
         words = [f"__float_as_uint({t})" if dtype.is_float else f"(u32){t}" for t in texts]
     elif dtype.size == 2:
-        halves = [raw(t, dtype) for t in texts]
-        words = [f"two({a}, {b})" for a, b in zip(halves[::2], halves[1::2], strict=True)]
+        two = f"two_{dtype.name}" if rounds else "two"
+        halves = texts if rounds else [raw(t, dtype) for t in texts]
+        words = [f"{two}({a}, {b})" for a, b in zip(halves[::2], halves[1::2], strict=True)]
     else:
         texts = [raw(t, dtype) for t in texts]
         words = [f"four({', '.join(texts[k : k + 4])})" for k in range(0, len(texts), 4)]

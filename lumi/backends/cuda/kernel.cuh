@@ -155,6 +155,21 @@ INLINE void wide_store(uint4 *p, u32 a, u32 b, u32 c, u32 d) { *p = make_uint4(a
 INLINE void wide_store(uint2 *p, u32 a, u32 b) { *p = make_uint2(a, b); }
 INLINE void wide_store(u32 *p, u32 a) { *p = a; }
 INLINE u32 two(u16 a, u16 b) { return (u32)a | (u32)b << 16; }
+/* Two numbers rounded to halves: the device does both at once, with another NaN. */
+#if __CUDA_ARCH__ >= 900
+#define TWO_HALVES(name, extra)                                                                   \
+  INLINE u32 two_##name(float a, float b) {                                                       \
+    u32 both, nan;                                                                                \
+    asm("cvt.rn." #name "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(b), "f"(a));                      \
+    asm("set.neu.u32." #name "x2 %0, %1, %1;" : "=r"(nan) : "r"(both));                           \
+    return both & ~(nan & extra);                                                                 \
+  }
+#else
+#define TWO_HALVES(name, extra)                                                                   \
+  INLINE u32 two_##name(float a, float b) { return two(to_##name(a), to_##name(b)); }
+#endif
+TWO_HALVES(bf16, 0x003f003fu)
+TWO_HALVES(f16, 0x01ff01ffu)
 INLINE u32 four(int a, int b, int c, int d) {
   return (u32)(u8)a | (u32)(u8)b << 8 | (u32)(u8)c << 16 | (u32)(u8)d << 24;
 }

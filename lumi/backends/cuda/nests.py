@@ -10,14 +10,13 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from lumi.backends.clike.roots import stored_type
 from lumi.backends.clike.scope import Copy
 from lumi.backends.cuda import ctype
 from lumi.backends.cuda.dealing import Dealer, Dealing
 from lumi.backends.cuda.expression import Expressions
 from lumi.backends.cuda.folds import FoldLoops
 from lumi.backends.cuda.scope import Opened, Value, Writer, neighbours
-from lumi.backends.cuda.storing import lane_of, store_one, store_wide
+from lumi.backends.cuda.storing import lane_of, store_one, store_wide, stored
 from lumi.backends.cuda.streams import Streams
 from lumi.llir import spell
 from lumi.llir.kernel import Load, Store
@@ -213,7 +212,7 @@ class Nests:
 
     def _root_value(self, root: Root) -> Value:
         if isinstance(root, Store):
-            return self.expressions.value(root.value, stored_type(self.w.program, root))
+            return stored(self.expressions, root)
         here = self.w.here.values
         if root.var not in here:
             here[root.var] = self.expressions.compute(root.var)

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from lumi.backends.clike.roots import stored_type
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import ctype, frame, operators
 from lumi.backends.cuda.expression import Expressions, chunk
 from lumi.backends.cuda.scope import Blocking, Value, Writer, neighbours, single
-from lumi.backends.cuda.storing import store_all
+from lumi.backends.cuda.storing import store_all, stored
 from lumi.backends.cuda.values import folds_below, loads_below, long, size
 from lumi.llir import arithmetic, spell
 from lumi.llir.kernel import Kernel, Load, Operand, Store, buffers, dims
@@ -245,8 +244,7 @@ extern "C" __global__ void __launch_bounds__({self.users + WARP}) {self.name}({p
 
     def store(self, store: Store) -> None:
         """Store one value, or the neighbours that a thread has taken."""
-        value = self.expressions.value(store.value, stored_type(self.program, store))
-        store_all(self.expressions, store, value)
+        store_all(self.expressions, store, stored(self.expressions, store))
 
 
 def _no_fold(_: Writer, fold: Fold) -> Value:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lumi.backends.cuda.emit import emit
 from lumi.backends.cuda.schedule import DEFAULT
-from lumi.llir.kernel import Step
-from tests.backends.cpu.kernels import assert_equal_runs, elementwise
+from lumi.dtype import BF16, F16, F32, DType
+from lumi.llir.kernel import Kernel, Load, Map, Step, Store
+from tests.backends.cpu.kernels import access, assert_equal_runs, elementwise
 from tests.backends.cpu.test_operators import CASES, NAMES, check, expected, operands
 from tests.backends.cpu.test_tails import KERNELS, PRODUCTS
 from tests.backends.cuda.kernels import OnGpu, variants
@@ -31,6 +33,27 @@ def test_operator_equals_the_reference(number: int, on_gpu: OnGpu) -> None:
     held = dict(zip("ABC", arrays, strict=False)) | {"R": np.zeros(length, result.storage)}
     on_gpu.run(number, held, {"n": length})
     check(held["R"], expected(op, operand, result, arrays), result, op)
+
+
+@pytest.mark.parametrize("half", [BF16, F16], ids=str)
+def test_halves_rounded_two_at_once_are_those_rounded_alone(half: DType, size: int = 1 << 19) -> None:
+    numbers = np.concatenate(
+        [operands(f"cast.{half.name}", F32, 1)[0], np.random.default_rng(0).normal(size=512)]
+    )
+    numbers = np.resize(numbers, size).astype(np.float32)
+    one = elementwise(f"cast.{half.name}", F32, half, 1)
+    axes = {"i": size}
+    load = Load("v0", access("A", "i", axes, F32), (), ("i",), F32)
+    made = Map("r", f"cast.{half.name}", ("v0",), ("i",), half)
+    two = Kernel(axes, ("i",), (), {"i": 16}, (load, made, Store(access("R", "i", axes, half), "r", ("i",))))
+    assert f"two_{half.name}(" in emit(Step(two, DEFAULT), "kernel").text
+    on_gpu, results = OnGpu([Step(one, DEFAULT), Step(two, DEFAULT)]), []
+    for number in range(2):
+        held = {"A": numbers, "R": np.zeros(size, half.storage)}
+        on_gpu.run(number, held, {"n": size} if number == 0 else {})
+        results.append(held["R"].view(np.uint16))
+    np.testing.assert_array_equal(results[1], results[0])
+    assert np.isnan(numbers).any()
 
 
 @pytest.fixture(scope="module")
