@@ -62,10 +62,20 @@ class Code:
     maps: tuple[Box, ...] = ()
     beside: tuple[Grid, ...] = ()
 
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """The grids of all kernels."""
+        return (self.grid, *self.beside)
+
+    @property
+    def dims(self) -> frozenset[str]:
+        """The dims that the number of cells depends on."""
+        extents = (e for grid in self.grids for e, _ in grid)
+        return frozenset().union(*(e.names() for e in extents if isinstance(e, dim.Dim)))
+
     def cells(self, values: Mapping[str, int]) -> int:
         """Cells of all grids at these dims."""
-        grids = (self.grid, *self.beside)
-        return sum(math.prod(-(-dim.value(e, values) // tile) for e, tile in grid) for grid in grids)
+        return sum(math.prod(-(-dim.value(e, values) // tile) for e, tile in grid) for grid in self.grids)
 
 
 def emit(step: Step, name: str) -> Code:

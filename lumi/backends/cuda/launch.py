@@ -1,8 +1,10 @@
 """Launches of a variant as one graph, which takes the dims from device memory.
 
-It never changes, but where cuBLASLt is called: the sizes of its products are part of a graph, so there is
-one for each of the last values of the dims that they depend on.  Sizes that are met for the first time run
-without a graph, which would take longer to make than it saves.
+It never changes, but for two things.  Where cuBLASLt is called, the sizes of its products are part of a
+graph, so there is one for each of the last values of the dims that they depend on.  Sizes that are met for
+the first time run without a graph, which would take longer to make than it saves.  And where a grid may have
+far more blocks than run at once, those without a cell would take longer to come and go than the others to
+work: so there is a graph for every power of two up to which dims have cells.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ from lumi.llir.kernel import Step
 
 GRAPHS = 16
 """Graphs of one variant that are kept for other sizes of its products."""
+
+CROWD = 8
+"""Blocks of a multiprocessor beyond which the number of blocks follows the dims."""
 
 ROOMY = ("mma", "walk")
 """Templates that run on every GPU with as much shared memory as their numbers ask for."""
@@ -132,22 +137,26 @@ class Launches:
         self._library: Library | None = open_library(gpu) if calls else None
         called = calls if self._library is not None else []
         self._sized = sorted(frozenset().union(*(call.dims for call in called)))
+        crowded = [e.kernel.code for e in entries if self._is_crowded(e)]
+        self._rounded = sorted(frozenset().union(*(code.dims for code in crowded)) - {*self._sized})
         self._graphs: dict[tuple[int, ...], Graph] = {}
         self._met: set[tuple[int, ...]] = set()
-        if not self._sized:
+        if not self._sized and not self._rounded:
             self._graphs[()] = gpu.capture(self._work({}))
 
     def _graph(self, values: Mapping[str, int]) -> Graph | None:
-        """The graph for the sizes of products at these dims, the one used last standing last.
+        """The graph for the sizes of products, and of grids, at these dims, the one used last standing last.
 
-        None for sizes that are new.
+        None for sizes of products that are new.
         """
-        sizes = tuple(values[name] for name in self._sized)
-        found = self._graphs.pop(sizes, None)
-        if found is None and sizes not in self._met:
-            self._met.add(sizes)
+        sizes = {name: values[name] for name in self._sized}
+        if sizes and tuple(sizes.values()) not in self._met:
+            self._met.add(tuple(sizes.values()))
             return None
-        found = self._graphs[sizes] = found or self._gpu.capture(self._work(values))
+        sizes |= {name: _rounded(values[name]) for name in self._rounded}
+        key = tuple(sizes.values())
+        found = self._graphs.pop(key, None)
+        found = self._graphs[key] = found or self._gpu.capture(self._work(sizes))
         if len(self._graphs) > GRAPHS:
             del self._graphs[next(iter(self._graphs))]
         return found
@@ -163,9 +172,22 @@ class Launches:
                     call.put(library)
                 else:
                     follows = number > 0 and ready[number - 1] is None
-                    self._launch(entry, early=follows and self._gpu.starts_early)
+                    self._launch(entry, values, early=follows and self._gpu.starts_early)
 
         return work
+
+    def _is_crowded(self, entry: Entry) -> bool:
+        """Whether more blocks may be launched than run at once, by far, and dims say how many have cells."""
+        most = min(entry.cells, self._gpu.units * entry.kernel.code.resident)
+        return most > CROWD * self._gpu.units and bool(entry.kernel.code.dims)
+
+    def _blocks(self, entry: Entry, values: Mapping[str, int]) -> int:
+        """Blocks of a launch, where the dims that grids depend on have about these values."""
+        code, cells = entry.kernel.code, entry.cells
+        if self._is_crowded(entry):
+            cells = min(cells, code.cells(values))
+        blocks = max(1, min(cells, self._gpu.units * code.resident))
+        return -(-blocks // code.cluster) * code.cluster
 
     def call(self, entry: Entry, values: Mapping[str, int]) -> gemm.Ready | None:
         """The library's call for an entry at these dims; None where the kernel's own function runs."""
@@ -173,18 +195,17 @@ class Launches:
             return None
         return entry.kernel.call.ready(self._library, values, entry.addresses)
 
-    def _launch(self, entry: Entry, early: bool) -> None:
+    def _launch(self, entry: Entry, values: Mapping[str, int], early: bool) -> None:
         kernel, code = entry.kernel, entry.kernel.code
         place = self._mail.address + 8 * self._places[kernel.names]
-        values: list[Argument] = [(a, ctypes.c_void_p) for a in (*entry.addresses, place)]
+        arguments: list[Argument] = [(a, ctypes.c_void_p) for a in (*entry.addresses, place)]
         if code.streams or code.walks:
-            values.append((entry.mask, ctypes.c_uint32))
+            arguments.append((entry.mask, ctypes.c_uint32))
         if code.walks:
-            values.append((entry.since, ctypes.c_int32))
-        values += [(self._gpu.tensor_map(entry.addresses[box.buffer], box), None) for box in code.maps]
-        blocks = max(1, min(entry.cells, self._gpu.units * code.resident))
-        blocks = -(-blocks // code.cluster) * code.cluster
-        self._gpu.launch(kernel.function, blocks, code.threads, code.shared, values, early)
+            arguments.append((entry.since, ctypes.c_int32))
+        arguments += [(self._gpu.tensor_map(entry.addresses[box.buffer], box), None) for box in code.maps]
+        blocks = self._blocks(entry, values)
+        self._gpu.launch(kernel.function, blocks, code.threads, code.shared, arguments, early)
 
     def start(self, values: Mapping[str, int]) -> None:
         """Put all launches on the stream."""
@@ -199,3 +220,8 @@ class Launches:
         """Run all launches in order, and wait."""
         self.start(values)
         self._gpu.wait()
+
+
+def _rounded(value: int) -> int:
+    """The next power of two; 0 stays."""
+    return 1 << (value - 1).bit_length() if value > 0 else value

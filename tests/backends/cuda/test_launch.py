@@ -140,6 +140,54 @@ def test_graphs_used_longest_ago_are_let_go(gpu: Gpu, monkeypatch: pytest.Monkey
     assert len(gpu.graphs) == launch.GRAPHS + 2
 
 
+class Counting(Gpu):
+    """Notes the blocks of each launch."""
+
+    def launch(self, function: str, *arguments: Any) -> None:
+        self.stream.append((function, arguments[0]))
+
+
+ROWS = dim.var("seq"), 4
+"""The extent of a grid, and its tile."""
+
+
+def spread(code: Code, call: Any, most: int) -> Entry:
+    """A launch with at most so many cells."""
+    return Entry(Loaded(code, ("past", "seq"), "a", call), (256, 512, 1024), most)  # type: ignore[arg-type]
+
+
+def test_blocks_of_large_grids_follow_the_dims_by_powers_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Counting()
+    monkeypatch.setattr(launch, "open_library", lambda gpu: None)
+    work = Launches(gpu, [spread(Code("", 32, 0, (ROWS, (10, 1)), 4096), None, 3000)])  # type: ignore[arg-type]
+    assert not gpu.graphs
+    run(work, *({"seq": seq, "past": seq} for seq in (0, 1, 5, 8, 9, 1000, 1200, 7)))
+    assert gpu.replayed == [[("a", n)] for n in (1, 10, 20, 20, 40, 2560, 3000, 20)]
+    assert len(gpu.graphs) == 6
+
+
+def test_blocks_follow_the_sizes_of_products_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Counting()
+    monkeypatch.setattr(launch, "open_library", lambda _: Library(gpu))
+    product = call(Step(PRODUCT, Schedule("cublaslt")))
+    entries = [spread(Code("", 32, 0, ()), product, 1), spread(Code("", 32, 0, (ROWS,)), None, 512)]
+    work = Launches(gpu, entries)  # type: ignore[arg-type]
+    run(work, *({"seq": 97, "past": past} for past in range(3)))
+    assert gpu.replayed == [[("library", 97), ("a", 25)]] * 3
+    assert len(gpu.graphs) == 1
+
+
+@pytest.mark.parametrize("resident", [1, launch.CROWD])
+def test_blocks_that_run_at_once_are_launched_at_any_dims(
+    monkeypatch: pytest.MonkeyPatch, resident: int
+) -> None:
+    gpu = Counting()
+    work = Launches(gpu, [spread(Code("", 32, 0, (ROWS,), resident), None, 512)])  # type: ignore[arg-type]
+    run(work, {"seq": 1, "past": 0}, {"seq": 100, "past": 0})
+    assert gpu.replayed == [[("a", gpu.units * resident)]] * 2
+    assert len(gpu.graphs) == 1
+
+
 @pytest.mark.parametrize("most", [None, 4])
 def test_kernel_runs_what_the_library_does_not(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch, most: int | None
