@@ -5,7 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lumi.compiler import Compilation, Options, compile_graph
 from lumi.errors import LumiError
+from lumi.hlir.graph import Graph
+from lumi.repl import evaluator
 from lumi.repl.session import Conversation
 from lumi.syntax.reader import Incomplete
 
@@ -247,3 +250,16 @@ def test_entries_are_computed_on_the_gpu() -> None:
     ]
     step = '(let [n (state "n" [] :dtype i32)] (set! n (+ n 1)) n)'
     assert printed(conversation, step, step) == ["1  ; i32 []", "2  ; i32 []"]
+
+
+def test_what_is_relaxed_reaches_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+
+    def noted(graph: Graph, options: Options) -> Compilation:
+        told.append(options.relaxed)
+        return compile_graph(graph, options)
+
+    monkeypatch.setattr(evaluator, "compile_graph", noted)
+    for relaxed in ((), ("tf32",)):
+        assert list(Conversation("cpu", relaxed).evaluate("(+ (iota 2) 1)")) == ["[1 2]  ; i32 [2]"]
+    assert told == [(), ("tf32",)]
