@@ -19,8 +19,12 @@ from lumi.backends.cuda.mma.known import look
 from lumi.backends.cuda.mma.plan import TEMPLATE, plan
 from lumi.backends.cuda.mma.recognise import recognise
 from lumi.backends.cuda.tf32 import is_tf32
+from lumi.compiler import Options, Stage, compile_model
 from lumi.dtype import F32
+from lumi.errors import Source
 from lumi.llir.kernel import Kernel, Schedule, Step, written
+from lumi.search.child import SharedMemory
+from lumi.search.data import Bench
 from lumi.search.samples import cut_to_tf32
 from tests.backends.cpu.kernels import assert_close, random_buffers
 from tests.backends.cuda.emulator.run import Emulated, is_possible
@@ -157,6 +161,11 @@ def test_large_products_should_be_faster_in_tf32() -> None:
 # -- their code
 
 
+def test_product_becomes_this(golden: Callable[..., None]) -> None:
+    kernel = product(100, 72, 512, "m k", "k n", t="f32", out="f32", epilogue="gated")
+    golden(emit(Step(kernel, schedules(kernel)[-1]), "product").text, ".cu", name="product")
+
+
 @pytest.mark.skipif(not is_possible(), reason="there is no g++")
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("early", [True, False])
@@ -185,6 +194,41 @@ def test_factors_that_are_not_rounded_are_found() -> None:
     )
     with pytest.raises(AssertionError, match="that a GPU refuses"):
         emulated.run(given(kernel, np.asarray), {}, early=True, backwards=False)
+
+
+ATTENTION = """
+(defdim rows :min 1 :max 2048 :hint 1024)
+(defdim keys :min 1 :max 2048 :hint 1024)
+
+(defmodel attend [(q f32 [8 rows 64]) (k f32 [8 keys 64]) (v f32 [8 keys 64])]
+  "Attention in f32."
+  (let [s (* 0.125 (einsum q [h i d] k [h j d] -> [h i j]))]
+    (outputs :y (einsum (softmax s) [h i j] v [h j e] -> [h i e]))))
+"""
+
+
+@pytest.mark.skipif(not is_possible(), reason="there is no g++")
+def test_attention_is_held_to_the_error_of_tf32() -> None:
+    """Found in a model, it is right where TF32 is allowed, and nowhere else; a hundredth less is not."""
+    options = Options(target="cuda", relaxed=("tf32",))
+    work = compile_model(Source("attend", ATTENTION), options, Stage.KERNELS)
+    ((_, region),) = work.distinct().values()
+    (found,) = work.found.values()
+    (step,) = found.graph.steps
+    assert step.schedule.template == TEMPLATE and is_tf32(step.schedule)
+    sizes = {"rows": 40, "keys": 70}
+    bench, memory = Bench(region, sizes), SharedMemory()
+    layout = bench.layout(found.graph)
+    memory.hold(layout.size)
+    bench.fill(memory, layout)
+    arrays = {n: memory.view(layout.copies[0][n], a) for n, a in bench.given.items()}
+    Emulated(step).run(arrays, sizes, early=False, backwards=False)
+    assert bench.compare(memory, layout, tf32=True) == ""
+    assert "is allowed" in bench.compare(memory, layout, tf32=False)
+    (result,) = (arrays[n] for n in bench.wanted)
+    result *= np.float32(0.99)
+    assert "is allowed" in bench.compare(memory, layout, tf32=True)
+    memory.close()
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
