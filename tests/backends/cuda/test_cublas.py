@@ -116,6 +116,16 @@ def test_description_says_types_layouts_and_epilogue(noting: Noting) -> None:
     assert kinds[1:] == [("MatrixLayout", (14, 64, 64, 72), {5: 3, 6: 72 * 64})] * 4
 
 
+def test_f32_is_computed_in_f32_unless_tf32_is_asked_for(noting: Noting) -> None:
+    square = replace(SQUARE, dtype=F32)
+    plain = replace(MATMUL, a=square, b=square, c=square, d=square)
+    one = library()
+    for matmul in (plain, replace(plain, tf32=True)):
+        one.algorithms(matmul, POINTERS)
+    found = [t.made_of for t in noting.things.values() if t.kind == "MatmulDesc"]
+    assert found == [(68, 0), (77, 0)]  # CUBLAS_COMPUTE_32F and _32F_FAST_TF32, scalars in f32
+
+
 def test_sums_are_never_split_in_halves_and_addresses_are_as_aligned(noting: Noting) -> None:
     library().algorithms(MATMUL, POINTERS)
     assert noting.wishes == [{1: cublas.WORKSPACE, 3: 2, 5: 256, 6: 256, 7: 256, 8: 8}]
