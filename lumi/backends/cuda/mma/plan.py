@@ -114,6 +114,11 @@ class Plan:
         return self.high * self.wide * WARP
 
     @property
+    def readers(self) -> int:
+        """How often the columns of a stage are read from shared memory: by each row of warps."""
+        return self.high
+
+    @property
     def warp_rows(self) -> int:
         """Rows of a warp."""
         return self.rows // self.high

@@ -28,6 +28,9 @@ CYCLE = 1 / 1.6e9
 LATENCY = 1200.0
 """Cycles until a tile has come from memory."""
 
+PAUSE = 500.0
+"""Cycles of a turn in which warps wait for each other and begin copies, unless other blocks fill them."""
+
 SHARED = 227 << 10
 """Bytes of shared memory of a multiprocessor."""
 
@@ -73,7 +76,7 @@ def seconds(made: Plan, dims: Mapping[str, int], machine: Machine, traffic: floa
     filled = math.sqrt(min(1.0, warps / BUSY))
     work = (one.products + ALONE * one.elements) / filled
     waiting = LATENCY / max(made.stages - 1, 0.7) / here
-    cell = count * max(work, waiting) + 2 * LATENCY / here + epilogue(made)
+    cell = count * (max(work, waiting) + PAUSE / here) + 2 * LATENCY / here + epilogue(made)
     waves = cells / machine.units
     rounds = max(math.ceil(waves), 1) if waves < blocks else waves + 0.5
     compute = rounds * cell * CYCLE
@@ -135,7 +138,7 @@ def turn(made: Plan, rate: float) -> Turn:
         depth, columns = made.depth_of(product), made.width_of(product.columns)
         parts = 1 if isinstance(product.a, Stored) or product.a.exact else made.parts
         operations = 2.0 * made.rows * columns * depth * parts
-        read = float(made.high * columns * depth * form.dtype.size)
+        read = float(made.readers * columns * depth * form.dtype.size)
         if isinstance(product.a, Stored) and not made.held:
             read += made.wide * made.rows * depth * form.dtype.size
         products += max(operations / rate, read * max(parts, 1) / BANKS)

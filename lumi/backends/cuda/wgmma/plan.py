@@ -82,6 +82,11 @@ class GroupPlan(Plan):
         return self.high // 4
 
     @property
+    def readers(self) -> int:
+        """How often the columns of a stage are read from shared memory: by each group."""
+        return self.groups
+
+    @property
     def threads(self) -> int:
         """Threads of a block, those that copy among them."""
         return GROUP * (self.groups + 1)

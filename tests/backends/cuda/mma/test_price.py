@@ -28,6 +28,17 @@ def test_product_of_4096_is_about_as_fast_as_caches_allow() -> None:
     assert 250e-6 < seconds(product(4096, 4096, 4096), {}) < 450e-6
 
 
+def test_groups_of_warps_read_few_rows_products_about_as_fast_as_memory() -> None:
+    kernel, dims = product("seq", 14336, 4096), {"seq": 128}
+    known = look(kernel)
+    single, groups = (
+        min((BACKEND.cost(kernel, s, dims) for s in kind), key=lambda c: c.seconds)
+        for kind in (known.schedules, known.groups)
+    )
+    assert groups.floor < groups.seconds < 1.6 * groups.floor
+    assert single.seconds > 1.3 * groups.seconds
+
+
 def test_cascades_skip_what_is_masked() -> None:
     dims = {"seq": 4096, "keys": 4096}
     full, causal = (seconds(cascade(s, 128, heads=16, group=4), dims) for s in ("full", "causal"))
