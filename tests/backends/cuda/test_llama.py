@@ -1,6 +1,7 @@
 """A layer of Llama-3-8B on the GPU against the CPU.
 
-Both have the same random weights and, for steps at late positions, the same random caches.
+Both have the same random weights and, for steps at late positions, the same random caches.  The CPU rounds
+everywhere that the model does; the GPU leaves out what costs time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ CONFIG: dict[str, Any] = {
     "vocab": 4096,
     "context": 8192,
 }
+TOLERANCE = 5e-3
+"""Of the norm of the logits, which rounding what multiplies the weights to bf16, or not, changes by 1.7e-3."""
+
 SETTINGS = {"cuda": Settings(), "cpu": Settings(Mode.NONE)}
 
 
@@ -39,7 +43,7 @@ def assert_same(tokens: list[int], past: int) -> None:
         session_of(t)(tokens=[tokens], past=past)["logits"].astype(np.float64) for t in ("cuda", "cpu")
     )
     assert np.linalg.norm(want) > 0
-    assert np.linalg.norm(got - want) < 2e-3 * np.linalg.norm(want)
+    assert np.linalg.norm(got - want) < TOLERANCE * np.linalg.norm(want)
 
 
 def test_prompt_and_steps() -> None:
