@@ -26,7 +26,7 @@ CONFIG: dict[str, Any] = {
     "context": 8192,
 }
 TOLERANCE = 5e-3
-"""Of the norm of the logits, which rounding what multiplies the weights to bf16, or not, changes by 1.7e-3."""
+"""Of the norm of the logits, which rounding what multiplies weights to bf16, or not, changes by 1.7e-3."""
 
 SETTINGS = {"cuda": Settings(), "cpu": Settings(Mode.NONE)}
 
