@@ -22,6 +22,10 @@ ONE_GROUP = 1.35
 COPIED = 1.03
 """How much longer it takes where threads copy, not the copy engine."""
 
+FETCHED = 71e9, 0.84
+"""Bytes a second that the threads of a multiprocessor copy, however many multiprocessors do, and the share of
+the memory's bandwidth that all of them get."""
+
 START = 3000.0
 """Cycles until a cell's first products can begin."""
 
@@ -38,5 +42,13 @@ def seconds(made: GroupPlan, dims: Mapping[str, int], machine: Machine, traffic:
     waves = cells / machine.units
     rounds = max(math.ceil(waves), 1) if form.cascade is None else max(waves, 1.0)
     compute = (rounds * (turns * work + common.epilogue(made)) + START) * common.CYCLE
-    memory = max(traffic / machine.bandwidth, cells * turns * turn.bytes / common.CACHE)
+    memory = _memory(made, traffic / machine.bandwidth, turns * turn.bytes, cells, rounds)
     return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
+
+
+def _memory(made: GroupPlan, least: float, copied: float, cells: float, rounds: float) -> float:
+    """Seconds of moving data, `least` at the memory's bandwidth, where each cell copies so many bytes."""
+    if made.bulk:
+        return max(least, cells * copied / common.CACHE)
+    rate, share = FETCHED
+    return max(least / share, rounds * copied / rate)

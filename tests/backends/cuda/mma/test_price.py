@@ -39,6 +39,16 @@ def test_groups_of_warps_read_few_rows_products_about_as_fast_as_memory() -> Non
     assert single.seconds > 1.3 * groups.seconds
 
 
+def test_groups_that_copy_share_narrow_results_out_among_all_multiprocessors() -> None:
+    kernel, dims = product("seq", 4096, 14336), {"seq": 128}
+    known = look(kernel).groups
+    costs = {
+        (o["groups"], o["columns"]): BACKEND.cost(kernel, s, dims) for s in known for o in [dict(s.options)]
+    }
+    assert min(costs, key=lambda tile: costs[tile].seconds) == (1, 64)
+    assert costs[2, 128].seconds > 1.5 * costs[1, 64].seconds
+
+
 def test_cascades_skip_what_is_masked() -> None:
     dims = {"seq": 4096, "keys": 4096}
     full, causal = (seconds(cascade(s, 128, heads=16, group=4), dims) for s in ("full", "causal"))
