@@ -26,6 +26,9 @@ FETCHED = 71e9, 0.84
 """Bytes a second that the threads of a multiprocessor copy, however many multiprocessors do, and the share of
 the memory's bandwidth that all of them get."""
 
+SIGNALLED = 100.0
+"""Cycles of a turn in which groups tell each other what is full and what is free."""
+
 START = 3000.0
 """Cycles until a cell's first products can begin."""
 
@@ -39,6 +42,7 @@ def seconds(made: GroupPlan, dims: Mapping[str, int], machine: Machine, traffic:
     turns, turn = common.turns(made, sizes, dims), common.turn(made, RATE)
     work = max(turn.products, turn.elements) + (1 - HIDDEN) * min(turn.products, turn.elements)
     work *= (ONE_GROUP if made.groups == 1 else 1.0) * (1.0 if made.bulk else COPIED)
+    work += SIGNALLED
     waves = cells / machine.units
     rounds = max(math.ceil(waves), 1) if form.cascade is None else max(waves, 1.0)
     compute = (rounds * (turns * work + common.epilogue(made)) + START) * common.CYCLE
