@@ -24,7 +24,8 @@ class Weights:
     `wide`: a sum of products of other values than halves, which fewer devices are fast at.
     `masked` and `unmasked`: a loop that may skip tiles, and one that may not.  `chunked` and `whole`: a
     loop over chunks of an axis that may be split, and one over all of it.  `floats`: an axis of a sum of
-    floats.
+    floats.  `joint`: a reduction over several axes whose body needs one over some of them, of rows say, that
+    is finished: rows are then read again, where each could have been reduced at once to a single number.
     """
 
     repass: int
@@ -35,13 +36,14 @@ class Weights:
     accumulator: int = 3
     wide: int = 0
     floats: int = 0
+    joint: int = 0
 
     def __str__(self) -> str:
         """The style that they prefer: `(one pass, skipping, split)`."""
         passes = "one pass" if self.repass else "passes"
         masks = "skipping" if self.masked < self.unmasked else "full loops"
         chunks = "split" if self.chunked < self.whole else "unsplit" if self.whole < self.chunked else ""
-        kind = "halves" if self.wide else "integers" if self.floats else ""
+        kind = "halves" if self.wide else "integers" if self.floats else "rows" if self.joint else ""
         return f"({', '.join(filter(None, [passes, masks, chunks, kind]))})"
 
 
@@ -63,9 +65,10 @@ def families(splits: bool, rounds: bool) -> tuple[Weights, ...]:
         for chunked, whole in chunkings
         for masked in (0, 60)
     )
+    rows = (Weights(300, 0, chunked, whole, joint=1000) for chunked, whole in chunkings)
     halves = (Weights(300, 0, chunked, whole, wide=1000) for chunked, whole in chunkings)
     integers = (Weights(300, 0, chunked, whole, floats=1000) for chunked, whole in chunkings if rounds)
-    return (*integers, *usual, *halves)
+    return (*integers, *usual, *rows, *halves)
 
 
 class Greedy:
@@ -117,8 +120,9 @@ class Greedy:
         space, (domain, step, *_) = self.space, node.children
         axes, kinds = space.domain_axes(domain), space.domain_kinds(domain)
         total = weights.accumulator + (weights.masked if "Mask" in kinds else weights.unmasked)
-        if space.egraph.final.get(step, 0) & axes:
-            total += weights.repass
+        finished = space.egraph.final.get(step, 0) & axes
+        if finished:
+            total += weights.repass if finished == axes else weights.repass + weights.joint
         if node.attrs[0] == "sum" and self._is_wide(step):
             total += weights.wide
         if node.attrs[0] == "sum" and weights.floats and space.egraph.dtype[step].is_float:

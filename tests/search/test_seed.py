@@ -33,7 +33,7 @@ def made(planner: Planner, *cuts: str) -> list[Seed]:
 
 def test_families_cover_every_style_once() -> None:
     counts = [len(set(families(splits, rounds))) for splits in (True, False) for rounds in (True, False)]
-    assert counts == [12, 10, 6, 5]
+    assert counts == [14, 12, 7, 6]
 
 
 def test_every_style_has_a_name_of_its_own() -> None:
@@ -101,6 +101,29 @@ def test_factors_that_are_halves_are_stored_as_such() -> None:
         stored[seed.weights.wide] = {a.dtype for a, writes in accesses(dot) if not writes}
     assert stored[1000] == {BF16}
     assert F32 in stored[0]
+
+
+LOSS = """
+(defmodel loss [(x f32 [64 256]) (labels i32 [64])]
+  "The mean of what rows lose."
+  (cross-entropy x labels))
+"""
+
+
+def test_rows_are_reduced_to_a_number_each_before_these_are() -> None:
+    work = compile_model(Source("loss", LOSS), until=Stage.EGRAPH)
+    ((key, (_, region)),) = work.distinct().items()
+    planner = Planner(
+        Space(region, work.egraphs[key]), Settings(), lambda k: (estimate(k, {}, MACHINE).seconds, DEFAULT)
+    )
+    results: dict[int, set[object]] = {}
+    for seed in seeds(planner, ["reductions"]):
+        kernels = [p.kernel for p in planner.assemble(planner.draft(seed.genome)).pieces]
+        sizes = [[(math.prod(a.shape), writes) for a, writes in accesses(k)] for k in kernels]
+        of_rows = [found for found in sizes if (64 * 256, False) in found]
+        results[seed.weights.joint] = {size for found in of_rows for size, writes in found if writes}
+    assert results[1000] == {64}
+    assert 1 in results[0]
 
 
 QUANTISED_PRODUCT = """
