@@ -95,7 +95,11 @@ class Climb:
 
     def _cuts(self, number: int) -> Iterator[Move]:
         """Changes of what is stored."""
-        if number in self.planner.space.readable or self._is_storable(number):
+        planner, draft = self.planner, self.best.draft
+        is_readable = number in planner.space.readable
+        if not is_readable and not self._is_storable(number):
+            return
+        if is_readable or number in draft.genome.cuts or planner.is_worth(draft, number):
             yield Move((), (number,))
             yield from self._slides(number)
             yield from self._dissolved(number)

@@ -14,6 +14,10 @@ UNITS = {"sum": 1.0, "max": 0.0, "mul": 1.0}
 """The rho that leaves an accumulator as it is."""
 
 
+ELEMENTWISE = frozenset({"Un", "Bin", "Sel"})
+"""Nodes that compute each element by itself."""
+
+
 class InfeasibleError(Exception):
     """A choice that no kernels compute: its message says why."""
 
@@ -80,6 +84,19 @@ class Draft:
                     if child not in self.genome.cuts:
                         stack.append(child)
         return list(found)
+
+    def is_factor(self, number: int) -> bool:
+        """Whether a class is reduced as it is, or as a factor of a product, or is an index."""
+        for user in dict.fromkeys(self.users.get(number, ())):
+            node = self.node(user)
+            is_product = node.op == "Bin" and node.attrs[0] == "mul"
+            if node.op not in ELEMENTWISE:
+                return True
+            if is_product and any(self.node(u).op == "Acc" for u in self.users.get(user, ())):
+                return True
+            if node.op == "Un" and str(node.attrs[0]).startswith("cast.") and self.is_factor(user):
+                return True
+        return False
 
     def node(self, number: int) -> ENode:
         """The chosen node of a class."""

@@ -53,6 +53,7 @@ def _mutated(planner: Planner, parent: Assembly, rng: random.Random) -> Genome:
     used = sorted(draft.bodies)
     free = [c for c in used if len(space.alternatives[c]) > 1]
     storable = [c for c in used if c not in space.outputs and space.is_storable(c)]
+    storable = [c for c in storable if c in draft.genome.cuts or planner.is_worth(draft, c)]
     for _ in range(rng.randint(*JUMPS)):
         if storable and (not free or rng.random() < 0.5):
             cuts ^= {rng.choice(storable)}

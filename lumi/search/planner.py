@@ -10,11 +10,12 @@ from dataclasses import replace
 from itertools import combinations
 
 from lumi import dim
+from lumi.dtype import F32
 from lumi.llir.coalesce import Coalesced, coalesce
 from lumi.llir.kernel import Kernel, Schedule, are_apart
 from lumi.llir.order import as_stored
 from lumi.search.alias import Aliases
-from lumi.search.dag import AXES, Dag
+from lumi.search.dag import AXES, Dag, Read, Stored
 from lumi.search.draft import Draft, InfeasibleError
 from lumi.search.former import Former
 from lumi.search.groups import Groups
@@ -62,6 +63,7 @@ class Planner:
         self._layouts: dict[Outs, Layout] = {}
         self._wholes: dict[tuple[Outs, int], Coalesced | None] = {}
         self._members: dict[str, tuple[str, ...]] = {}
+        self._growing: dict[int, bool] = {}
         self._pieces: dict[tuple[Outs, tuple[tuple[str, int], ...]], Piece | None] = {}
         self._launches: dict[tuple[Outs, ...], Launch | None] = {}
 
@@ -130,6 +132,28 @@ class Planner:
         """Whether a class may be stored: it fits the room for a temporary at the largest dims."""
         elements = math.prod(self.most[a] for a in self.space.names(self.dag.free[value]))
         return elements * self.space.storage(number).size <= self.room
+
+    def is_worth(self, draft: Draft, number: int) -> bool:
+        """Whether to try and store a class: not if it is a mere step of what is computed point by point.
+
+        Such a step, as in the unpacking of a weight, is as large as all that it is computed from, so that
+        to store it saves no traffic, and what it is a step to is reduced in its place.
+        """
+        return not self._grows(number, draft.bodies[number]) or draft.is_factor(number)
+
+    def _grows(self, number: int, body: int) -> bool:
+        """Whether a class is computed point by point, and no smaller than what is read for it."""
+        known = self._growing.get(body)
+        if known is None:
+            values, free, dtypes = self.dag.values, self.dag.free, self.dag.dtype
+            own = self._elements(free[body]) * self.space.storage(number).size
+            read = [v for v in self.dag.walk([body]) if isinstance(values[v], Read | Stored)]
+            size = sum(self._elements(free[v]) * (dtypes[v] or F32).size for v in read)
+            known = self._growing[body] = not self.dag.accumulators[body] and bool(read) and own >= size
+        return known
+
+    def _elements(self, axes: int) -> int:
+        return math.prod(self.sizes[a] for a in self.space.names(axes & AXES))
 
     def piece(self, outs: Outs, tiles: Mapping[str, int] | None = None) -> Piece:
         """The kernel for some stored classes.  Raises `InfeasibleError` when they do not fit one."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lumi.egraph.graph import ENode
 from lumi.search.dag import AXES, bits
-from lumi.search.draft import Draft, InfeasibleError
+from lumi.search.draft import ELEMENTWISE, Draft, InfeasibleError
 from lumi.search.planner import Planner
 from lumi.search.space import Genome, Space
 
@@ -191,7 +191,7 @@ def _parts(space: Space, draft: Draft, number: int) -> Iterator[int]:
         if node.op == "Fin":
             if space.egraph.free[below] & axes:
                 yield below
-        elif node.op in ("Un", "Bin", "Sel"):
+        elif node.op in ELEMENTWISE:
             todo.extend(node.children)
 
 
@@ -208,7 +208,7 @@ def _chunks(space: Space, draft: Draft) -> set[int]:
 
 
 def _everything(space: Space, draft: Draft) -> set[int]:
-    return {c for c in draft.bodies if draft.node(c).op in ("Fin", "Un", "Bin", "Sel")}
+    return {c for c in draft.bodies if draft.node(c).op in ("Fin", *ELEMENTWISE)}
 
 
 def _accumulator(draft: Draft, number: int) -> ENode:
@@ -240,9 +240,10 @@ def seeds(planner: Planner, cuts: Sequence[str]) -> Iterator[Seed]:
             draft = planner.draft(Genome(choice, frozenset()))
         except InfeasibleError:
             continue
-        storable = {c for c, v in draft.bodies.items() if _may_store(planner, c, v)}
+        storable = [c for c, v in draft.bodies.items() if _may_store(planner, c, v)]
+        worth = {c for c in storable if planner.is_worth(draft, c)}
         for name in cuts:
-            cut = frozenset(CUTS[name](space, draft) & storable) | frozenset(space.readable)
+            cut = frozenset(CUTS[name](space, draft) & worth) | frozenset(space.readable)
             key = (tuple((c, choice[c]) for c in sorted(draft.bodies)), cut)
             if key not in seen:
                 seen.add(key)
