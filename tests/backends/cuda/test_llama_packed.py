@@ -1,6 +1,8 @@
 """A small Llama with packed weights on the GPU against the CPU, step by step.
 
-Both have the same random blocks.
+Both have the same random blocks.  Values are computed and kept in f32, and no rounding is left out: where one
+is made to bf16, the last bit of a sum decides between two halves, and scores as large as those of random
+blocks turn such a half into a percent of the logits, on any two plans of any device.
 """
 
 from __future__ import annotations
@@ -24,7 +26,11 @@ CONFIG: dict[str, Any] = {
     "kv-heads": 2,
     "hidden": 1280,
     "context": 256,
+    "dtype": "f32",
 }
+TOLERANCE = 1e-5
+"""Of the norm of the logits: some ten times what plans of one device differ by."""
+
 SETTINGS = {"cuda": Settings(evaluations=120), "cpu": Settings(Mode.NONE)}
 
 FORMATS = {
@@ -47,7 +53,12 @@ def test_steps(formats: str) -> None:
         compile_plan(
             Source(path.name, path.read_text()),
             Options(
-                config=CONFIG, packing=FORMATS[formats], bind={"seq": 1}, target=target, settings=settings
+                config=CONFIG,
+                packing=FORMATS[formats],
+                bind={"seq": 1},
+                target=target,
+                settings=settings,
+                families=("exact",),
             ),
         )
         for target, settings in SETTINGS.items()
@@ -57,4 +68,4 @@ def test_steps(formats: str) -> None:
     for past, token in enumerate(np.random.default_rng(0).integers(0, CONFIG["vocab"], 20).tolist()):
         got, want = (s(tokens=[[token]], past=past)["logits"].astype(np.float64) for s in sessions)
         assert np.linalg.norm(want) > 0
-        assert np.linalg.norm(got - want) < 2e-3 * np.linalg.norm(want)
+        assert np.linalg.norm(got - want) < TOLERANCE * np.linalg.norm(want)
