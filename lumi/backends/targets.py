@@ -63,10 +63,14 @@ def retarget(plan: Plan, target: str) -> Plan:
         return plan
     backend = open_backend(target)
 
+    def plain(step: Step) -> Step:
+        return replace(step, schedule=backend.schedules(step.kernel)[0], then=tuple(map(plain, step.then)))
+
     def moved(kernel: PlanKernel) -> PlanKernel:
-        step = Step(kernel.kernel, backend.schedules(kernel.kernel)[0], kernel.beside)
+        step = plain(kernel.step)
         try:
-            return replace(kernel, schedule=step.schedule, source=backend.emit(step, kernel.name))
+            source = backend.emit(step, kernel.name)
+            return replace(kernel, schedule=step.schedule, source=source, then=step.then)
         except ValueError as error:
             hint = f"compile the model with --target {target}"
             raise LumiError(

@@ -92,7 +92,7 @@ class Aliasing:
         return True
 
     def _merge(self, both: Call, key: str, name: str) -> Call | None:
-        if both.step.beside:
+        if len(both.step.kernels) > 1:
             return None  # of kernels that run together none may write what another reads
         own = {actual: own for own, actual in both.names.items()}
         kernel = merge(both.step.kernel, own[key], own[name])

@@ -43,7 +43,7 @@ class KernelTable:
             self._numbers[key] = len(self._kernels)
             name = re.sub(r"\W+", "_", f"k{len(self._kernels)}_{scope.rpartition('/')[2]}").rstrip("_")
             source = self._emit(step, name)
-            made = PlanKernel(name, scope, step.kernel, step.schedule, source, step.beside)
+            made = PlanKernel(name, scope, step.kernel, step.schedule, source, step.beside, step.then)
             self._kernels.append(made)
         return self._numbers[key]
 

@@ -5,7 +5,7 @@ Whatever makes code from a kernel may rely on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 
 from lumi.dtype import DTYPES
@@ -21,6 +21,7 @@ from lumi.llir.kernel import (
     Position,
     Reduce,
     Statement,
+    Step,
     Store,
     Symbol,
     accesses,
@@ -44,12 +45,20 @@ def check(kernel: Kernel, name: str) -> None:
         raise LumiError("kernel error", f"kernel {name} {fault}")
 
 
-def check_beside(kernels: Sequence[Kernel], name: str) -> None:
-    """Raise `LumiError` ("kernel error") where a kernel touches what one beside it writes."""
-    for one, other in combinations(kernels, 2):
-        if not are_apart(one, other):
-            shared = (written(one) & set(buffers(other))) | (written(other) & set(buffers(one)))
-            raise LumiError("kernel error", f"kernels that run together in {name} share {min(shared)}")
+def check_step(step: Step, name: str) -> None:
+    """Raise `LumiError` ("kernel error") for the first fault of what a launch runs.
+
+    That is one of its kernels, or a kernel that touches what one beside it writes.
+    """
+    for kernel in step.kernels:
+        check(kernel, name)
+    for turn in step.turns:
+        if turn.then:
+            raise LumiError("kernel error", f"what comes in turn in {name} has turns of its own")
+        for one, other in combinations(turn.kernels, 2):
+            if not are_apart(one, other):
+                shared = (written(one) & set(buffers(other))) | (written(other) & set(buffers(one)))
+                raise LumiError("kernel error", f"kernels that run together in {name} share {min(shared)}")
 
 
 def _faults(kernel: Kernel) -> Iterator[str]:

@@ -8,7 +8,7 @@ turns the program into code are choices of the search, kept in the `Schedule`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lumi.dim import Dim, Extent
@@ -159,20 +159,27 @@ class Temporary:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one launch runs: a kernel under its schedule, and others `beside` it under the same one.
+    """What one launch runs: a kernel under its schedule, others `beside` it, and what comes `then`.
 
-    Kernels of a step call a buffer by the same name, and none touches what another writes, so that they
-    can run in any order, or at once.
+    Kernels of a step call a buffer by the same name.  Those beside the first run under its schedule, and
+    none touches what another of them writes, so that they can run in any order, or at once.  The steps
+    that come then, which have none themselves, each wait for everything before them.
     """
 
     kernel: Kernel
     schedule: Schedule
     beside: tuple[Kernel, ...] = ()
+    then: tuple[Step, ...] = ()
+
+    @property
+    def turns(self) -> tuple[Step, ...]:
+        """What waits for each other, as steps of their own."""
+        return (replace(self, then=()), *self.then) if self.then else (self,)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """All of them."""
-        return (self.kernel, *self.beside)
+        return (self.kernel, *self.beside, *(k for step in self.then for k in step.kernels))
 
     @property
     def buffers(self) -> tuple[str, ...]:

@@ -49,14 +49,26 @@ def parse_graph(source: Source) -> KernelGraph:
         match expect.call(item):
             case (form.Symbol("temporary"), name, shape, dtype):
                 temporaries[expect.symbol(name)] = Temporary(expect.extents(shape), expect.dtype(dtype))
-            case (form.Symbol("step"), schedule, kernel, *beside):
-                template, *options = expect.call(schedule)
-                numbers = tuple((expect.symbol(n), expect.integer(v)) for n, v in map(expect.vector, options))
-                chosen = Schedule(expect.symbol(template), numbers)
-                steps.append(Step(_kernel(kernel), chosen, tuple(map(_kernel, beside))))
+            case (form.Symbol("step"), schedule, kernel, *more):
+                steps.append(_step(schedule, kernel, more))
             case _:
                 raise expect.error(item, "(temporary …) or (step …)")
     return KernelGraph(tuple(steps), temporaries)
+
+
+def _step(schedule: Form, kernel: Form, more: Sequence[Form]) -> Step:
+    """A step of a kernel and of those beside it, then of the steps that come in turn."""
+    template, *options = expect.call(schedule)
+    numbers = tuple((expect.symbol(n), expect.integer(v)) for n, v in map(expect.vector, options))
+    beside: list[Kernel] = []
+    then: list[Step] = []
+    for item in more:
+        match expect.call(item):
+            case (form.Symbol("then"), own, first, *others):
+                then.append(_step(own, first, others))
+            case _:
+                beside.append(_kernel(item))
+    return Step(_kernel(kernel), Schedule(expect.symbol(template), numbers), tuple(beside), tuple(then))
 
 
 def _kernel(text: Form) -> Kernel:

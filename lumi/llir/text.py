@@ -121,11 +121,18 @@ def show_graph(graph: KernelGraph) -> str:
     for name, temporary in graph.temporaries.items():
         lines.append(f"  (temporary {name} {_shape(temporary.shape)} {temporary.dtype})")
     for step in graph.steps:
-        options = "".join(f" [{n} {v}]" for n, v in step.schedule.options)
-        lines.append(f"  (step ({step.schedule.template}{options})")
-        lines += [f"    {line}" for line in show_step(step).split("\n")]
-        lines[-1] += ")"
+        lines += [f"  {line}" for line in _step("step", step)]
     return "\n".join(lines) + ")"
+
+
+def _step(head: str, step: Step) -> Iterator[str]:
+    first, *others = step.turns
+    options = "".join(f" [{n} {v}]" for n, v in step.schedule.options)
+    lines = [line for k in first.kernels for line in show(k).split("\n")]
+    lines += [line for turn in others for line in _step("then", turn)]
+    yield f"({head} ({step.schedule.template}{options})"
+    yield from (f"  {line}" for line in lines[:-1])
+    yield f"  {lines[-1]})"
 
 
 def _shape(extents: Iterable[object]) -> str:

@@ -17,7 +17,7 @@ from lumi import dim
 from lumi.dim import Dim, DimRange, Extent
 from lumi.errors import LumiError
 from lumi.llir import check as llir
-from lumi.llir.kernel import Kernel
+from lumi.llir.kernel import Step
 from lumi.plan.plan import ALIGNMENT, Buffer, Launch, Plan, Role, Signature, Variant
 from lumi.plan.reach import Footprint, Requirement, footprint
 
@@ -35,7 +35,7 @@ def plan_error(message: str, hint: str = "compile the model again") -> LumiError
 def check(plan: Plan) -> tuple[tuple[Requirement, ...], ...]:
     """For each variant what its calls must still check.  Raises `LumiError` ("plan error")."""
     _check_names(plan)
-    prints = [_footprint(k.name, k.step.kernels) for k in plan.kernels]
+    prints = [_footprint(k.name, k.step) for k in plan.kernels]
     return tuple(
         _Checker(plan, prints, variant, f"variant {n}").check() for n, variant in enumerate(plan.variants)
     )
@@ -93,13 +93,11 @@ def _check_names(plan: Plan) -> None:
         raise plan_error("the plan has no variant")
 
 
-def _footprint(name: str, kernels: Sequence[Kernel]) -> Footprint:
-    """The footprint of kernels that are well formed and can run together."""
+def _footprint(name: str, step: Step) -> Footprint:
+    """The footprint of kernels that are well formed and can run in one launch."""
     try:
-        for kernel in kernels:
-            llir.check(kernel, name)
-        llir.check_beside(kernels, name)
-        return footprint(*kernels)
+        llir.check_step(step, name)
+        return footprint(*step.kernels)
     except LumiError as error:
         raise plan_error(error.message) from error
     except (KeyError, ArithmeticError, ValueError) as error:
@@ -199,16 +197,18 @@ class _Checker:
                 yield need
 
     def _order(self) -> None:
-        """Whatever lies in the arena is written by an earlier launch, or given, before it is read."""
+        """Whatever lies in the arena is written by an earlier launch or turn, or given, before it is read."""
         buffers, given = self.variant.buffers, (Role.INPUT, Role.PARAM, Role.STATE)
         full = {n for n, b in enumerate(buffers) if b.role in given}
         for time, launch in enumerate(self.variant.launches):
             mark = self.prints[launch.kernel]
             actual = dict(zip(mark.buffers, launch.buffers, strict=True))
-            full |= {actual[b] for b in mark.written}
-            if not set(launch.buffers) <= full:
-                name = buffers[min(set(launch.buffers) - full)].name
-                raise plan_error(f"{self.where}, launch {time} reads {name} before anything wrote it")
+            for turn in self.plan.kernels[launch.kernel].step.turns:
+                full |= {actual[b] for b in turn.written}
+                empty = {actual[b] for b in turn.buffers} - full
+                if empty:
+                    name = buffers[min(empty)].name
+                    raise plan_error(f"{self.where}, launch {time} reads {name} before anything wrote it")
         for name, number in self.variant.outputs.items():
             if number not in full:
                 raise plan_error(f"{self.where} never writes output {name}")

@@ -15,7 +15,7 @@ from lumi.dtype import DType
 from lumi.llir.json import Json
 from lumi.llir.kernel import Kernel, Schedule, Step
 
-FORMAT = 3
+FORMAT = 4
 """Version of the file format; a file of another version is refused."""
 
 ALIGNMENT = 256
@@ -56,7 +56,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class PlanKernel:
-    """A kernel that launches refer to by number, and those that run `beside` it as part of it.
+    """A kernel that launches refer to by number, those that run `beside` it, and what comes `then` in turn.
 
     `name` is a C identifier, unique in the plan; `scope` is where the model asked for it; `source` is
     the code made from it, for reading: a device makes its own from its `step`.
@@ -68,11 +68,12 @@ class PlanKernel:
     schedule: Schedule
     source: str
     beside: tuple[Kernel, ...] = ()
+    then: tuple[Step, ...] = ()
 
     @property
     def step(self) -> Step:
         """What a launch of it runs."""
-        return Step(self.kernel, self.schedule, self.beside)
+        return Step(self.kernel, self.schedule, self.beside, self.then)
 
 
 @dataclass(frozen=True, slots=True)

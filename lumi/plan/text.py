@@ -63,7 +63,14 @@ def _kernel(k: PlanKernel) -> str:
 
 
 def show_schedule(step: Step) -> str:
-    """`stream :ahead 8192 :unroll 2`, and where a launch runs several kernels, `:together` how many."""
+    """`stream :ahead 8192 :unroll 2`, and where a launch runs several kernels, `:together` how many.
+
+    What comes in turn stands behind `then`.
+    """
+    return " then ".join(map(_turn, step.turns))
+
+
+def _turn(step: Step) -> str:
     options = (*step.schedule.options, *([("together", len(step.kernels))] if step.beside else []))
     return step.schedule.template + "".join(f" :{name} {value}" for name, value in options)
 

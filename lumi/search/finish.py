@@ -21,10 +21,13 @@ def finish(steps: Sequence[Step], outputs: frozenset[str]) -> KernelGraph:
             if writes and access.buffer not in outputs and access.buffer not in names:
                 name = names[access.buffer] = f"T{len(names)}"
                 temporaries[name] = Temporary(access.shape, access.dtype)
-    return KernelGraph(
-        tuple(
-            Step(rename(s.kernel, names), s.schedule, tuple(rename(k, names) for k in s.beside))
-            for s in steps
-        ),
-        temporaries,
+    return KernelGraph(tuple(_renamed(s, names) for s in steps), temporaries)
+
+
+def _renamed(step: Step, names: dict[str, str]) -> Step:
+    return Step(
+        rename(step.kernel, names),
+        step.schedule,
+        tuple(rename(k, names) for k in step.beside),
+        tuple(_renamed(s, names) for s in step.then),
     )

@@ -222,7 +222,7 @@ class NativeExecutable:
             )
             for launch in launches
         ]
-        calls_blas = any(self._steps[launch.kernel].schedule == BLAS for launch in launches)
+        calls_blas = any(t.schedule == BLAS for launch in launches for t in self._steps[launch.kernel].turns)
         return NativeProgram(Launches(self._driver, entries), calls_blas, tuple(places))
 
 

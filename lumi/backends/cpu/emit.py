@@ -56,7 +56,7 @@ def emit(step: Step, name: str) -> str:
 
     Raises `ValueError` when the schedule is not one of the kernel's.
     """
-    if step.beside:
+    if len(step.kernels) > 1:
         return _in_turn(step, name)
     if step.schedule.template == "blas":
         found = product.find(step.kernel)
@@ -69,12 +69,15 @@ def emit(step: Step, name: str) -> str:
 
 def _in_turn(step: Step, name: str) -> str:
     places = {buffer: number for number, buffer in enumerate(step.buffers)}
-    functions, calls, first = [], [], 0
-    for number, kernel in enumerate(step.kernels):
-        functions.append(emit(Step(kernel, step.schedule), f"{name}_{number}"))
-        own = ", ".join(f"buffers[{places[b]}]" for b in buffers(kernel))
-        calls.append(f"  {name}_{number}((void *const[]){{{own}}}, dims + {first});")
-        first += len(dims(kernel))
+    functions, calls, first = list[str](), list[str](), 0
+    for turn in step.turns:
+        calls += ["#pragma omp barrier"] if calls else []
+        for kernel in turn.kernels:
+            called = f"{name}_{len(functions)}"
+            functions.append(emit(Step(kernel, turn.schedule), called))
+            own = ", ".join(f"buffers[{places[b]}]" for b in buffers(kernel))
+            calls.append(f"  {called}((void *const[]){{{own}}}, dims + {first});")
+            first += len(dims(kernel))
     head = f"void {name}(void *const *buffers, const int64_t *dims) {{"
     return "\n".join([*functions, head, *calls, "}", ""])
 

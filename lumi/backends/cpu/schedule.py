@@ -55,9 +55,8 @@ def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
 
 def available(step: Step) -> Step:
     """The step as this machine can run it: without a BLAS, our own block of the product."""
-    if step.schedule == BLAS and library.find_blas() is None:
-        return replace(step, schedule=MATMUL[0])
-    return step
+    own = MATMUL[0] if step.schedule == BLAS and library.find_blas() is None else step.schedule
+    return replace(step, schedule=own, then=tuple(map(available, step.then)))
 
 
 def _special(kernel: Kernel) -> Iterator[Schedule]:

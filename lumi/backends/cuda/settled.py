@@ -39,7 +39,7 @@ class Settled:
         """
         step, names = self._steps[launch.kernel], set[str]()
         found = cache.find(step.kernel)
-        if found is None or step.beside:
+        if found is None or len(step.kernels) > 1:
             return -1
         numbers = dict(zip(step.buffers, launch.buffers, strict=True))
         for rows in found.rows:
