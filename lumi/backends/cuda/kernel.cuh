@@ -177,6 +177,11 @@ INLINE i64 join(u32 low, u32 high) { return (i64)((u64)low | (u64)high << 32); }
 
 /* ---- threads together ---- */
 
+/* The first THREADS threads of a block wait for each other. */
+template <int THREADS> INLINE void threads_wait() {
+  asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
+}
+
 /* Every thread of each group of LANES neighbours gets the combination over the group; of each group of TEAM
  * threads that are as far apart as they can be; of the block. */
 #define ACROSS(type, name, op)                                                                    \
@@ -190,9 +195,9 @@ INLINE i64 join(u32 low, u32 high) { return (i64)((u64)low | (u64)high << 32); }
     __shared__ type parts[rows * groups];                                                         \
     _Pragma("unroll") for (int step = groups; step < 32; step *= 2)                               \
       x = op##_##name(x, __shfl_xor_sync(FULL_WARP, x, step));                                    \
-    __syncthreads();                                                                              \
+    threads_wait<THREADS>();                                                                      \
     parts[threadIdx.x * rows / THREADS * groups + threadIdx.x % groups] = x;                      \
-    __syncthreads();                                                                              \
+    threads_wait<THREADS>();                                                                      \
     x = parts[threadIdx.x % groups];                                                              \
     _Pragma("unroll") for (int row = 1; row < rows; row++)                                        \
       x = op##_##name(x, parts[row * groups + threadIdx.x % groups]);                             \
@@ -201,9 +206,9 @@ INLINE i64 join(u32 low, u32 high) { return (i64)((u64)low | (u64)high << 32); }
   template <int THREADS> INLINE type block_##op##_##name(type x) {                                \
     __shared__ type parts[THREADS / 32];                                                          \
     x = across_##op##_##name<32>(x);                                                              \
-    __syncthreads();                                                                              \
+    threads_wait<THREADS>();                                                                      \
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;                                       \
-    __syncthreads();                                                                              \
+    threads_wait<THREADS>();                                                                      \
     x = parts[threadIdx.x % (THREADS / 32)];                                                      \
     return across_##op##_##name<THREADS / 32>(x);                                                 \
   }

@@ -78,9 +78,7 @@ template <int STAGES, int BYTES, int FLIGHT> struct Filler {
 
 /* ---- the threads that use the stages ---- */
 
-template <int THREADS> INLINE void users_wait() {
-  asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
-}
+template <int THREADS> INLINE void users_wait() { threads_wait<THREADS>(); }
 template <int COUNT> INLINE float total_of(const float *p) {
   float total = 0;
   if (COUNT % 4) {

@@ -149,4 +149,21 @@ static inline void stage_copy(void *to, const void *from, u32 bytes, u64 *state,
 static inline void before_copies() {}
 static inline u64 read_once() { return 0; }
 static inline void fetch_early(const void *) {}
-template <int THREADS> static inline void users_wait() { emulated_users(THREADS); }
+template <int THREADS> static inline void threads_wait() { emulated_users(THREADS); }
+
+template <int THREADS> static inline void turn_wait() { emulated_barrier(THREADS); }
+/* Blocks that wait for each other: the others go on meanwhile. */
+static inline u32 add_release(u32 *p, u32 n) {
+  const u32 before = *p;
+  *p += n;
+  return before;
+}
+static inline u32 load_acquire(const u32 *p) {
+  emulated_elsewhere();
+  return *(const volatile u32 *)p;
+}
+static inline void tell_block(u32 *p, u32 x) { *p = x; }
+static inline u32 heard_in_block(const u32 *p) {
+  emulated_turn();
+  return *(const volatile u32 *)p;
+}

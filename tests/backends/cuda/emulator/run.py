@@ -39,12 +39,19 @@ def is_possible() -> bool:
 
 
 class Emulated:
-    """One step on the CPU; `run` runs it in place.  `change` may alter its code first."""
+    """One step on the CPU; `run` runs it in place.
 
-    def __init__(self, step: Step, change: Callable[[str], str] = str) -> None:
+    `change` may alter its code first, `helpers` that of the helpers too.
+    """
+
+    def __init__(
+        self, step: Step, change: Callable[[str], str] = str, helpers: Callable[[str], str] = str
+    ) -> None:
         self.step = step
         self.code: Code = emit(step, "kernel")
-        self.library = ctypes.CDLL(str(_compiled(_source(change(self.code.text), len(step.dims)))))
+        text = helpers(_source(change(self.code.text), len(step.dims)))
+        self.library = ctypes.CDLL(str(_compiled(text)))
+        self.met = np.zeros(1, np.uint32)
 
     def run(
         self,
@@ -62,7 +69,8 @@ class Emulated:
         """
         names = self.step.buffers
         held = [_guarded(arrays[n]) for n in names]
-        places = (ctypes.c_void_p * len(names))(*(h.ctypes.data + GUARD for h in held))
+        addresses = [*(h.ctypes.data + GUARD for h in held), self.met.ctypes.data]
+        places = (ctypes.c_void_p * len(addresses))(*addresses)
         sizes = (ctypes.c_longlong * len(names))(*(arrays[n].nbytes for n in names))
         numbers = [*(values[n] for n in self.step.dims), *more]
         given = (ctypes.c_longlong * max(len(numbers), 1))(*numbers)
@@ -96,9 +104,11 @@ def _source(text: str, count: int) -> str:
     found = _PARAMETERS.search(text)
     assert found is not None, "a kernel has parameters"
     parameters = found.group(1).split(", ")
-    *given, _ = (_NAME.sub("", p) for p in parameters if "*" in p)
+    meets = [p for p in parameters if p == "u32 *met"]
+    *given, _ = (_NAME.sub("", p) for p in parameters if "*" in p and p not in meets)
     casts = [f"({kind})a[{n}]" for n, kind in enumerate(given)]
-    more = [f"dims[{count + n}]" for n in range(len(parameters) - len(given) - 1)]
+    more = [f"dims[{count + n}]" for n in range(len(parameters) - len(given) - len(meets) - 1)]
+    more += [f"(u32 *)a[{len(given)}]" for _ in meets]
     parts = [
         (HERE / "device.h").read_text(),
         types,

@@ -9,16 +9,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <ucontext.h>
 #include <vector>
 
 namespace {
 const size_t STACK = 256 << 10;
+const int PATIENCE = 16;
 
 struct Copy { unsigned to; const void *from; int size, bytes; };
 struct Fiber {
   ucontext_t context;
-  std::vector<char> stack;
+  std::unique_ptr<char[]> stack;
   bool done;
   std::vector<Copy> pending;               /* copies of the group at hand */
   std::vector<std::vector<Copy>> groups;   /* groups on their way, the oldest first */
@@ -41,7 +43,7 @@ Meeting all, users;
 std::map<void *, Stage> stages;
 ucontext_t home;
 int current, threads;
-bool early;
+bool early, waits;
 void (*body)(void **, const long long *);
 void **arguments;
 const long long *dims;
@@ -71,8 +73,9 @@ void emulated_meet(void *given, void (*work)(void **)) {
   }
   for (const long before = warp.times; warp.times == before;) yield();
 }
-void emulated_barrier() {
-  if (++all.came == threads) {
+/* Wait for the first `count` threads of the block, or for all. */
+void emulated_barrier(int count) {
+  if (++all.came == (count ? count : threads)) {
     all.came = 0;
     all.times++;
     return;
@@ -152,39 +155,91 @@ void emulated_await(void *state, unsigned lap) {
   }
 }
 
-/* Run all blocks of a kernel; `backwards` the threads of a block take turns from the last to the first.
- * Returns how many faults a GPU would have found. */
+/* Let the other threads of the block have their turn, or, once these have come as far as they can, other blocks. */
+void emulated_turn() { yield(); }
+void emulated_elsewhere() {
+  waits = true;
+  yield();
+}
+
+/* What is put aside of a block while others run. */
+struct Block {
+  std::vector<Fiber> fibers;
+  std::vector<Meeting> warps;
+  Meeting all, users;
+  std::map<void *, Stage> stages;
+  std::vector<char> pool;
+  int left = 0;
+  bool begun = false;
+};
+
+static void exchange(Block &block) {
+  fibers.swap(block.fibers);
+  warps.swap(block.warps);
+  std::swap(all, block.all), std::swap(users, block.users);
+  stages.swap(block.stages);
+}
+
+/* Fibers of blocks that have ended, for those that begin. */
+std::vector<Fiber> spare;
+
+static void prepare(Block &block, int size) {
+  block.fibers.swap(spare);
+  block.fibers.resize(size);
+  block.warps.assign(size / 32, Meeting());
+  block.pool.assign(sizeof emulated_pool, (char)0xff);
+  block.left = size, block.begun = true;
+  for (Fiber &fiber : block.fibers) {
+    if (!fiber.stack) fiber.stack.reset(new char[STACK]);
+    fiber.done = false;
+    fiber.pending.clear(), fiber.groups.clear();
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = STACK;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, start, 0);
+  }
+}
+
+/* Run a block until it has ended, or until one of its threads waits for other blocks and the others have had
+ * `PATIENCE` turns since. */
+static void advance(Block &block, int size, bool backwards) {
+  exchange(block);
+  memcpy(emulated_pool, block.pool.data(), sizeof emulated_pool);
+  waits = false;
+  for (int patience = PATIENCE; block.left > 0 && patience > 0; patience -= waits)
+    for (int n = 0; n < size; n++) {
+      current = backwards ? size - 1 - n : n;
+      if (fibers[current].done) continue;
+      swapcontext(&home, &fibers[current].context);
+      block.left -= fibers[current].done;
+    }
+  memcpy(block.pool.data(), emulated_pool, sizeof emulated_pool);
+  exchange(block);
+}
+
+/* Run all blocks of a kernel; `backwards` the threads of a block, and the blocks, take turns from the last to
+ * the first.  Each block runs until it waits for others.  Returns how many faults a GPU would have found. */
 extern "C" int emulated_launch(void (*kernel)(void **, const long long *), void **given, const long long *sizes,
-                               int count, const long long *values, int blocks, int size, int copies_early,
+                               int count, const long long *values, int many, int size, int copies_early,
                                int backwards) {
   buffers.clear(), faults = 0;
   for (int n = 0; n < count; n++) buffers.push_back({(const char *)given[n], sizes[n]});
   body = kernel, arguments = given, dims = values, threads = size, early = copies_early;
-  fibers.resize(size);
-  emulated_grid.x = blocks;
-  for (int block = 0; block < blocks; block++) {
-    emulated_block.x = block;
-    memset(emulated_pool, 0xff, sizeof emulated_pool);
-    warps.assign(size / 32, Meeting());
-    all = users = Meeting();
-    stages.clear();
-    for (Fiber &fiber : fibers) {
-      fiber.stack.resize(STACK);
-      fiber.done = false;
-      fiber.pending.clear(), fiber.groups.clear();
-      getcontext(&fiber.context);
-      fiber.context.uc_stack.ss_sp = fiber.stack.data();
-      fiber.context.uc_stack.ss_size = STACK;
-      fiber.context.uc_link = nullptr;
-      makecontext(&fiber.context, start, 0);
+  emulated_grid.x = many;
+  std::vector<Block> blocks(many);
+  for (int running = many; running > 0;) {
+    running = 0;
+    for (int n = 0; n < many; n++) {
+      const int number = backwards ? many - 1 - n : n;
+      Block &block = blocks[number];
+      emulated_block.x = number;
+      if (!block.begun) prepare(block, size);
+      if (block.left == 0) continue;
+      advance(block, size, backwards);
+      if (block.left == 0) block.fibers.swap(spare), std::vector<char>().swap(block.pool);
+      running += block.left > 0;
     }
-    for (int running = size; running > 0;)
-      for (int n = 0; n < size; n++) {
-        current = backwards ? size - 1 - n : n;
-        if (fibers[current].done) continue;
-        swapcontext(&home, &fibers[current].context);
-        running -= fibers[current].done;
-      }
   }
   return faults;
 }
