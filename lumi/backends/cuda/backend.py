@@ -71,6 +71,10 @@ class CudaBackend:
         """Every schedule under which one launch can run kernels that do not depend on each other."""
         return schedule.together(kernels, self._known)
 
+    def in_turn(self, steps: Sequence[Step]) -> Step | None:
+        """One launch in which steps take turns, each waiting for those before; None where they cannot."""
+        return schedule.in_turn(steps)
+
     def _known(self, kernel: Kernel) -> Sequence[Schedule]:
         """The schedules of a kernel; the same for all tiles of one tile program."""
         known = self._schedules.get(id(kernel.body))
@@ -83,6 +87,10 @@ class CudaBackend:
     def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one launch of them."""
         return self._costs.together(kernels, schedule, dims)
+
+    def cost_in_turn(self, steps: Sequence[Step], dims: Mapping[str, int]) -> Cost:
+        """The analytic estimate of one launch in which they take turns."""
+        return self._costs.in_turn(steps, dims)
 
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one run."""

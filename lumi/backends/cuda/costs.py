@@ -20,7 +20,7 @@ from lumi.backends.cuda.wgmma import plan as groups
 from lumi.backends.cuda.wgmma import price as group_price
 from lumi.dtype import I8, U8
 from lumi.llir import spell
-from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Reduce, Schedule, Statement, walk
+from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Reduce, Schedule, Statement, Step, walk
 from lumi.llir.program import is_plain
 from lumi.search.model import PRICES, Machine, Work, examine
 from lumi.search.protocol import Cost
@@ -127,6 +127,9 @@ VECTORS = 3e12
 FREE = ("ring", "packed", "lines", "direct", "walk", "mma", "wgmma")
 """Templates that choose all tiles by themselves."""
 
+TURN = 2e-6
+"""Seconds that a turn takes longer than a launch that begins while the one before it ends."""
+
 
 @dataclass(slots=True)
 class _Body:
@@ -171,6 +174,20 @@ class Costs:
             seconds = MACHINE.launch + alone * (1 + BESIDE)
         floor, flops = sum(c.floor for c in each), sum(c.flops for c in each)
         return Cost(seconds, floor, traffic, flops, max(c.live for c in each))
+
+    def in_turn(self, steps: Sequence[Step], dims: Mapping[str, int]) -> Cost:
+        """The estimate of one launch in which steps take turns."""
+        each = [
+            self.together(s.kernels, s.schedule, dims) if s.beside else self.cost(s.kernel, s.schedule, dims)
+            for s in steps
+        ]
+        return Cost(
+            sum(c.seconds for c in each) + TURN * (len(steps) - 1),
+            sum(c.floor for c in each),
+            sum(c.traffic for c in each),
+            sum(c.flops for c in each),
+            max(c.live for c in each),
+        )
 
     def _body(self, kernel: Kernel) -> _Body:
         known = self.bodies.get(id(kernel.body))

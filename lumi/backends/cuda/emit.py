@@ -26,6 +26,7 @@ from lumi.backends.cuda import (
     packed_ring,
     ring,
     rings,
+    turns,
     walk,
     walk_plan,
 )
@@ -47,8 +48,9 @@ class Code:
 
     It runs in `resident` blocks a multiprocessor at most, as many as clusters of `cluster` blocks make up.
     With `streams` it takes the constant buffers, as bits, as its last argument; with `walks`, behind that,
-    the dim from whose value on rows may change.  `beside` are the grids of the kernels that run beside the
-    first.
+    the dim from whose value on rows may change.  `beside` are the grids of the kernels that run beside or
+    after the first.  Where kernels take `turns`, all blocks must run at once, and the function takes the
+    word of memory at which they meet as its last argument but for maps.
     """
 
     text: str
@@ -61,6 +63,7 @@ class Code:
     cluster: int = 1
     maps: tuple[Box, ...] = ()
     beside: tuple[Grid, ...] = ()
+    turns: bool = False
 
     @property
     def grids(self) -> tuple[Grid, ...]:
@@ -85,6 +88,8 @@ def emit(step: Step, name: str) -> Code:
     cannot run together under their schedule.
     """
     options = dict(step.schedule.options)
+    if step.then:
+        return _in_turn(step, name)
     if step.beside:
         return _together(step, options, name)
     if step.schedule.template == "mma":
@@ -101,6 +106,16 @@ def emit(step: Step, name: str) -> Code:
     blocking = blocking_of(options)
     made, text, grid = write_cells(step.kernel, blocking, name, frame.names(buffers(step.kernel)))
     return Code(text, blocking.threads, made.most, grid, made.resident)
+
+
+def _in_turn(step: Step, name: str) -> Code:
+    """Kernels that wait for each other: the blocks of one launch go from turn to turn."""
+    made = turns.write(step, name)
+    first, *others = made.grids
+    streams, beside = made.fillers > 0, tuple(others)
+    return Code(
+        made.text, made.threads, made.shared, first, made.resident, streams, beside=beside, turns=True
+    )
 
 
 def _together(step: Step, options: dict[str, int], name: str) -> Code:
@@ -210,6 +225,7 @@ def source(functions: Iterable[str]) -> str:
     texts, folder = list(functions), Path(__file__).parent
     files = ["kernel.cuh"]
     files += ["ring.cuh"] if any(mark in t for t in texts for mark in _STAGES) else []
+    files += ["turn.cuh"] if any("turn_end<" in t for t in texts) else []
     files += ["walk.cuh"] if any("copy_piece(" in t for t in texts) else []
     files += ["cluster.cuh"] if any("cluster_wait" in t for t in texts) else []
     grouped = instruction.called(texts)

@@ -35,11 +35,16 @@ def text(kernel: Kernel, w: Writer, name: str, shared: int) -> str:
 
 
 def member(kernel: Kernel, w: Writer, name: str, shared: int, result: str) -> str:
-    """What a block does of a kernel that runs beside others: a function that returns `result`."""
+    """What a block does of a kernel that runs beside others: a function that returns `result`.
+
+    Where only some of its threads do it, they are given their part of shared memory.
+    """
     lines = [f"  {line}" for line in w.here.lines]
-    if shared:
+    if shared and not w.partial:
         lines.insert(0, f"  extern __shared__ __align__({ALIGNMENT}) u8 pool[];")
-    given = ", ".join([*parameters(kernel, w), "const u32 before"])
+    given = ", ".join(
+        [*parameters(kernel, w), "const u32 before", *(["u8 *const pool"] if w.partial else [])]
+    )
     return "\n".join([f"INLINE u32 {name}_cells({given}) {{", *lines, f"  return {result};", "}"])
 
 

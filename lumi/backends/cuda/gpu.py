@@ -26,6 +26,9 @@ Piece: TypeAlias = "tuple[int, Array]"
 Argument: TypeAlias = "tuple[Any, type | None]"
 """An argument of a kernel with its C type; what the driver makes itself has none."""
 
+_WORD = 4
+"""Bytes of the word of memory at which blocks meet."""
+
 _UNTIMED = 2
 """CU_EVENT_DISABLE_TIMING."""
 
@@ -52,6 +55,7 @@ class Gpu:
         self._staged = int(self._staging.ctypes.data)
         self._used = 0
         self._pool = Pool(self._pinned)
+        self._meeting = self.allocate(_WORD)
         atexit.register(self._close)
 
     @property
@@ -85,6 +89,20 @@ class Gpu:
     def units(self) -> int:
         """How many multiprocessors it has."""
         return int(self._device.multiprocessor_count)
+
+    @property
+    def meeting(self) -> int:
+        """The address of the word at which the blocks of a launch meet that takes turns.
+
+        One is enough for all: such launches come one after the other, and leave it as they find it.
+        """
+        return int(self._meeting)
+
+    def resident(self, function: Function, threads: int, shared: int) -> int:
+        """How many blocks of a kernel a multiprocessor runs at once."""
+        count = self._bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor
+        with self._lock, self.active():
+            return int(check(count(function.handle, threads, shared)))
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -215,24 +233,36 @@ class Gpu:
         shared: int,
         values: Sequence[Argument],
         early: bool,
+        at_once: bool = False,
     ) -> None:
         """Put a kernel on the stream; `values` are its arguments.
 
-        With `early` it may start before the one before it has ended: it waits for that one by itself.
+        With `early` it may start before the one before it has ended: it waits for that one by itself.  With
+        `at_once` all its blocks run at the same time, or it is refused.
         """
         cuda, config = self._bindings, self._bindings.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = blocks, 1, 1
         config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
         config.sharedMemBytes, config.hStream = shared, cuda.CUstream(int(self.stream.handle))
+        asked = []
         if early:
-            attribute, value = cuda.CUlaunchAttribute(), cuda.CUlaunchAttributeValue()
-            attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-            value.programmaticStreamSerializationAllowed = 1
-            attribute.value = value
-            config.attrs, config.numAttrs = [attribute], 1
+            asked.append(
+                self._attribute("PROGRAMMATIC_STREAM_SERIALIZATION", "programmaticStreamSerializationAllowed")
+            )
+        if at_once:
+            asked.append(self._attribute("COOPERATIVE", "cooperative"))
+        config.attrs, config.numAttrs = asked, len(asked)
         numbers, kinds = zip(*values, strict=True)
         with self._lock, self.active():
             check(cuda.cuLaunchKernelEx(config, function.handle, (numbers, kinds), 0))
+
+    def _attribute(self, name: str, value: str) -> Any:
+        """An attribute of a launch, which is asked for."""
+        attribute, given = self._bindings.CUlaunchAttribute(), self._bindings.CUlaunchAttributeValue()
+        attribute.id = getattr(self._bindings.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}")
+        setattr(given, value, 1)
+        attribute.value = given
+        return attribute
 
     def tensor_map(self, address: int, box: Box) -> Any:
         """How the copy engine sees the buffer at this address, as an argument of a kernel."""

@@ -42,12 +42,20 @@ def blocking_of(options: Mapping[str, int]) -> Blocking:
 
 
 def write_cells(
-    kernel: Kernel, blocking: Blocking, name: str, names: Mapping[str, str], beside: bool = False
+    kernel: Kernel,
+    blocking: Blocking,
+    name: str,
+    names: Mapping[str, str],
+    beside: bool = False,
+    partial: bool = False,
 ) -> tuple[CellWriter, str, Grid]:
-    """A kernel's function with tiles that fit, its text and its grid."""
+    """A kernel's function with tiles that fit, its text and its grid.
+
+    With `beside` it is one of several in a launch, with `partial` by some of the threads of a block.
+    """
     chosen: dict[str, int] | None = tiling.tiles(kernel, blocking)
     while chosen is not None:
-        made = CellWriter(kernel, blocking, chosen, name, names)
+        made = CellWriter(kernel, blocking, chosen, name, names, partial)
         text = made.write(beside)
         if made.most <= SHARED:
             return made, text, tuple((kernel.axes[a], chosen.get(a, 1)) for a in kernel.grid)
@@ -65,10 +73,11 @@ class CellWriter(Cells[Opened, Value]):
         chosen: Mapping[str, int],
         name: str,
         names: Mapping[str, str],
+        partial: bool = False,
     ) -> None:
         self.name = name
         program = arrange(kernel, chosen, flat=True, largest=LARGEST)
-        self.w = Writer(program, names, blocking=blocking)
+        self.w = Writer(program, names, blocking=blocking, partial=partial)
         super().__init__(program, self.w)
         self.nests = Nests(self.w)
         self.held = self.most = 0

@@ -85,6 +85,12 @@ def load_kernels(gpu: Gpu, steps: Sequence[Step]) -> list[Loaded]:
         if isinstance(cubin, LumiError):
             raise cubin
         function = gpu.function(cubin.content, NAME, code.shared)
+        if code.turns:
+            at_once = gpu.resident(function, code.threads, code.shared)
+            if at_once < 1:
+                message = f"a block of {code.threads} threads and {code.shared} bytes does not fit the GPU"
+                raise LumiError("plan error", message, hint="compile the model again")
+            code = replace(code, resident=min(code.resident, at_once))
         loaded.append(Loaded(code, step.dims, function, gemm.call(step)))
     return loaded
 
@@ -104,6 +110,9 @@ def fitting(step: Step, gpu: Gpu) -> Step:
 
     Where groups of warps cannot multiply, single ones do.  None rounds what the step's own does not.
     """
+    if step.then:
+        first, *others = (fitting(turn, gpu) for turn in step.turns)
+        return replace(first, then=tuple(others))
     template = step.schedule.template
     if template in STAGED:
         return step if gpu.starts_early and gpu.room >= ROOM else replace(step, schedule=DEFAULT)
@@ -203,9 +212,11 @@ class Launches:
             arguments.append((entry.mask, ctypes.c_uint32))
         if code.walks:
             arguments.append((entry.since, ctypes.c_int32))
+        if code.turns:
+            arguments.append((self._gpu.meeting, ctypes.c_void_p))
         arguments += [(self._gpu.tensor_map(entry.addresses[box.buffer], box), None) for box in code.maps]
         blocks = self._blocks(entry, values)
-        self._gpu.launch(kernel.function, blocks, code.threads, code.shared, arguments, early)
+        self._gpu.launch(kernel.function, blocks, code.threads, code.shared, arguments, early, code.turns)
 
     def start(self, values: Mapping[str, int]) -> None:
         """Put all launches on the stream."""

@@ -17,7 +17,7 @@ from lumi.backends.cuda.packed_plan import Plan as PackedPlan
 from lumi.backends.cuda.ring import Plan
 from lumi.backends.cuda.rows import RowWriter
 from lumi.backends.cuda.staged import HEAD, ROOM
-from lumi.llir.kernel import Step, buffers, dims
+from lumi.llir.kernel import Load, Step, buffers, dims
 
 MARKS = 32
 """Buffers that a launch tells to be constant or not."""
@@ -55,11 +55,13 @@ class Rings(Generic[P]):
         plans: Sequence[P],
         writer: Callable[[P, str, Mapping[str, str]], RowWriter],
         name: str,
+        names: Mapping[str, str] | None = None,
     ) -> None:
-        if len(step.buffers) > MARKS:
-            raise ValueError(f"kernels with {len(step.buffers)} buffers run together")
+        """`names` are those of the buffers of the whole launch, where the step is one of its turns."""
         self.step, self.plans, self.name = step, plans, name
-        self.names: Mapping[str, str] = frame.names(step.buffers)
+        self.names: Mapping[str, str] = names or frame.names(step.buffers)
+        if len(self.names) > MARKS:
+            raise ValueError(f"kernels with {len(self.names)} buffers run together")
         self.members = [writer(p, f"{name}_{k}", self.names) for k, p in enumerate(plans)]
         self.whole = writer(plans[0], name, self.names)
         self.whole.fillers = max(m.fillers for m in self.members)
@@ -67,8 +69,7 @@ class Rings(Generic[P]):
     def write(self) -> str:
         """The CUDA of the function and of what its parts do."""
         p = self.plans[0]
-        loads = [x for m in self.members for matrix in m.all.matrices for x in matrix.loads]
-        filler = f"Filler<{p.stages}, {p.stage}, {p.flight}> filler(stages, full, empty);"
+        filler = f"{self.filler} filler(stages, full, empty);"
         given = "turn, stages, full, empty, parts, results, first, last"
         return "\n".join(
             [
@@ -76,17 +77,40 @@ class Rings(Generic[P]):
                 self._all("fill", _STATES, "filler, first, last", filler),
                 self._all("fetch", ["u32 constant"], "constant"),
                 self._all("use", [*_STATES, *_RESULTS], given, f"Turn<{p.stages}> turn;"),
-                self.whole.entry(p.stages, p.stage, loads, self.step.beside),
+                self.whole.entry(p.stages, p.stage, self.streamed, self.step.beside),
             ]
         )
+
+    def turn(self) -> str:
+        """What its parts do in a turn of a launch: stages go on where the turn before left them."""
+        given = "turn, stages, full, empty, parts, results, first, last"
+        using = [f"Turn<{self.plans[0].stages}> &turn", *_STATES, *_RESULTS]
+        return "\n".join(
+            [
+                *map(self._member, self.members),
+                self._all("fill", [f"{self.filler} &filler"], "filler, first, last"),
+                self._all("fetch", ["u32 constant"], "constant"),
+                self._all("use", using, given),
+            ]
+        )
+
+    @property
+    def filler(self) -> str:
+        """The type of what fills stages."""
+        p = self.plans[0]
+        return f"Filler<{p.stages}, {p.stage}, {p.flight}>"
+
+    @property
+    def streamed(self) -> list[Load]:
+        """What passes through the stages."""
+        return [x for m in self.members for matrix in m.all.matrices for x in matrix.loads]
 
     def _member(self, member: RowWriter) -> str:
         """The functions of one of the kernels: each does some of its rows."""
         p = member.numbers
         member.begin()
         member.fill_rows()
-        filler = f"Filler<{p.stages}, {p.stage}, {p.flight}> &filler"
-        filled = member.end("fill", [filler, *_ROWS])
+        filled = member.end("fill", [f"{self.filler} &filler", *_ROWS])
         fetched = member.fetched()
         member.begin()
         member.use_vectors("first == 0")

@@ -27,6 +27,7 @@ Schedules in TF32 (`tf32`) are among them only when they are asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from lumi.backends.cuda import (
     cache,
@@ -39,6 +40,7 @@ from lumi.backends.cuda import (
     packed_plan,
     ring,
     rings,
+    turns,
     walk_plan,
 )
 from lumi.backends.cuda.emit import STAGED, TOGETHER
@@ -144,6 +146,20 @@ def together(
         return schedule.template != "packed" or packed_plan.plans(blocks, options) is not None
 
     return tuple(filter(fits, common))
+
+
+def in_turn(steps: Sequence[Step]) -> Step | None:
+    """One launch in which steps take turns; None where they cannot.  Rings of all have the same numbers."""
+    staged = dict.fromkeys(s.schedule for s in steps if s.schedule.template in turns.STAGED)
+    for schedule in staged or (DEFAULT,):
+        alike = [replace(s, schedule=schedule) if s.schedule in staged else s for s in steps]
+        made = replace(alike[0], then=tuple(alike[1:]))
+        try:
+            turns.write(made, "kernel")
+        except ValueError:
+            continue
+        return made
+    return None
 
 
 def _walks(kernel: Kernel) -> tuple[Schedule, ...]:

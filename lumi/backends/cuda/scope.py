@@ -71,7 +71,8 @@ class Blocking:
 class Writer(BaseWriter[Opened, Value]):
     """The state of writing one kernel as CUDA; `shared` are the values that all threads of a block see.
 
-    With `apart` the threads of a team are as far from each other as they can be, else side by side.
+    With `apart` the threads of a team are as far from each other as they can be, else side by side.  With
+    `partial` the block has other threads behind those, which take no part.
     """
 
     integer: ClassVar[str] = "int"
@@ -79,6 +80,7 @@ class Writer(BaseWriter[Opened, Value]):
     blocking: Blocking = field(default_factory=Blocking)
     shared: set[str] = field(default_factory=set)
     apart: bool = False
+    partial: bool = False
 
     def extent(self, extent: Extent) -> str:
         """CUDA for the number of positions of an axis."""
@@ -99,8 +101,9 @@ class Writer(BaseWriter[Opened, Value]):
 
     def barrier(self) -> None:
         """Let all threads of the block wait for each other, unless they just did."""
-        if not self.here.lines or self.here.lines[-1] != _BARRIER:
-            self.line(_BARRIER)
+        text = f"threads_wait<{self.blocking.threads}>();" if self.partial else _BARRIER
+        if not self.here.lines or self.here.lines[-1] != text:
+            self.line(text)
 
     def coordinate(self, axis: str, copy: Copy) -> tuple[str, int]:
         """The position along an open axis in a copy, as a variable and an offset from it."""

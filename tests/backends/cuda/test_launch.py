@@ -45,7 +45,7 @@ class Gpu:
         pass
 
     def launch(self, function: str, *arguments: Any) -> None:
-        self.stream.append((function, "early" if arguments[-1] else "after"))
+        self.stream.append((function, "early" if arguments[4] else "after"))
 
     def enqueue(self, work: Callable[[], None], pieces: Sequence[Any]) -> None:
         work()
