@@ -10,13 +10,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lumi.llir.kernel import Kernel, Schedule
+from lumi.llir.kernel import Kernel, Schedule, Step
 from lumi.search.explain import Rival
 from lumi.search.launch import Assembly, Launch, Piece, alone
 from lumi.search.planner import Planner
 from lumi.search.protocol import Failure
 from lumi.search.trial import Bench, BudgetError, Way, cost, ways
 from lumi.search.tune import variants
+from lumi.search.turns import in_turn, runs
 
 NOISE = 0.02
 """Least relative gain of a measured change; smaller ones are noise, and ties keep the incumbent."""
@@ -29,9 +30,13 @@ NEAR = 1.25
 
 
 def modelled(planner: Planner, way: Way) -> float:
-    """Seconds of a launch by the model, under the schedule that it prefers."""
-    kernels = way.step.kernels
-    if not way.step.beside:
+    """Seconds of a launch by the model, under the schedules that it prefers: of all its turns together."""
+    return sum(_modelled(planner, turn) for turn in way.step.turns)
+
+
+def _modelled(planner: Planner, step: Step) -> float:
+    kernels = step.kernels
+    if not step.beside:
         return planner.price(*kernels)[0]
     found = planner.price_together(kernels) if planner.price_together is not None else None
     return math.inf if found is None else found[0]
@@ -69,6 +74,7 @@ class Contest:
         """
         try:
             finalists = [c for p in plans if (c := self._enter(p)) is not None]
+            self._take_turns()
             self._confirm(finalists)
         except BudgetError:
             pass
@@ -97,6 +103,26 @@ class Contest:
             if tried is not None and tried.seconds < contender.seconds * (1 - NOISE):
                 contender = tried
         return contender
+
+    def _take_turns(self) -> None:
+        """Let launches of the best plan that follow each other become one where that is faster."""
+        best = self.best
+        for start, stop in reversed(runs(self.bench.backend, best.ways)) if best is not None else ():
+            assert best is not None, "only a plan that ran has launches"
+            best = self._in_turn(best, start, stop)
+
+    def _in_turn(self, contender: Contender, start: int, stop: int) -> Contender:
+        """The plan with some of its launches as one, or each half of them, as long as it is faster."""
+        joined = in_turn(self.bench.backend, contender.ways[start:stop])
+        if joined is None:
+            return contender
+        used = (*contender.ways[:start], joined, *contender.ways[stop:])
+        tried = None if self.bench.is_refused(joined) else self._run(contender.plan, used)
+        if tried is not None and tried.seconds < contender.seconds * (1 - NOISE):
+            return tried
+        middle = (start + stop) // 2
+        contender = self._in_turn(contender, middle, stop)
+        return self._in_turn(contender, start, middle)
 
     def _run(self, plan: Assembly, used: tuple[Way, ...]) -> Contender | None:
         """Run a plan; None when it fails.  The fastest so far becomes the best."""
@@ -195,7 +221,7 @@ class Contest:
         """The other ways that a kernel was compared with, and their seconds."""
         others = [w for key, w in self.tried.get(used.key, {}).items() if key != used.key]
         return tuple(
-            Rival(w.schedule, {} if w.step.beside else w.step.kernel.tiles, self.bench.known(w))
+            Rival(w.schedule, {} if len(w.step.kernels) > 1 else w.step.kernel.tiles, self.bench.known(w))
             for w in others
         )
 

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Protocol
 
 from lumi.field.region import Region
-from lumi.llir.kernel import Kernel, KernelGraph, Schedule
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,17 @@ class Backend(Protocol):
 
     def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one launch of them."""
+        ...
+
+    def in_turn(self, steps: Sequence[Step]) -> Step | None:
+        """One launch in which steps take turns, each waiting for those before it; None where they cannot.
+
+        Its turns may have other schedules than the steps.
+        """
+        ...
+
+    def cost_in_turn(self, steps: Sequence[Step], dims: Mapping[str, int]) -> Cost:
+        """The analytic estimate of one launch in which steps take turns."""
         ...
 
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:

@@ -13,7 +13,7 @@ from pathlib import Path
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.json import decode, encode
-from lumi.llir.kernel import Kernel, KernelGraph, Schedule
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
 from lumi.search.protocol import Backend, Cost, Failure, Timing
 from lumi.search.trial import Clock
 
@@ -100,6 +100,14 @@ class Recorder:
         """That of the backend."""
         return self.backend.cost_together(kernels, schedule, dims)
 
+    def in_turn(self, steps: Sequence[Step]) -> Step | None:
+        """That of the backend."""
+        return self.backend.in_turn(steps)
+
+    def cost_in_turn(self, steps: Sequence[Step], dims: Mapping[str, int]) -> Cost:
+        """That of the backend."""
+        return self.backend.cost_in_turn(steps, dims)
+
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """That of the backend."""
         return self.backend.cost(kernel, schedule, dims)
@@ -158,6 +166,14 @@ class Replay:
     def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """That of the backend."""
         return self.backend.cost_together(kernels, schedule, dims)
+
+    def in_turn(self, steps: Sequence[Step]) -> Step | None:
+        """That of the backend."""
+        return self.backend.in_turn(steps)
+
+    def cost_in_turn(self, steps: Sequence[Step], dims: Mapping[str, int]) -> Cost:
+        """That of the backend."""
+        return self.backend.cost_in_turn(steps, dims)
 
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """That of the backend."""

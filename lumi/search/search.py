@@ -33,6 +33,7 @@ from lumi.search.settings import Mode, Settings
 from lumi.search.space import Space
 from lumi.search.trial import Bench, Clock, Timings, Way, cost, favourites
 from lumi.search.tune import tune
+from lumi.search.turns import favoured
 
 CLIMBED = 0.75
 """Share of the evaluations that climbs from seeds may use; the best of them may go on with the rest before
@@ -311,7 +312,7 @@ class _Search:
         best = contest.best
         plan, seed = self.optima[0]
         if best is None:
-            used = favourites(plan)
+            used = favoured(self.backend, favourites(plan), self.settings.hints)
         else:
             plan, used = best.plan, list(best.ways)
             seed = next(s for p, s in self.optima if p.draft is plan.draft)

@@ -59,6 +59,8 @@ def ways(kernels: tuple[Kernel, ...], schedules: Iterable[Schedule]) -> list[Way
 
 def cost(backend: Backend, step: Step, hint: Mapping[str, int]) -> Cost:
     """The analytic estimate of a step."""
+    if step.then:
+        return backend.cost_in_turn(step.turns, hint)
     if step.beside:
         return backend.cost_together(step.kernels, step.schedule, hint)
     return backend.cost(step.kernel, step.schedule, hint)

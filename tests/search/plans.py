@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -14,7 +14,7 @@ from lumi.egraph.graph import EGraph
 from lumi.egraph.saturate import saturate
 from lumi.field.evaluate import evaluate
 from lumi.field.region import Region
-from lumi.llir.kernel import Kernel, KernelGraph, Loop, Schedule, walk
+from lumi.llir.kernel import Kernel, KernelGraph, Loop, Schedule, Step, walk
 from lumi.search.model import Machine, estimate
 from lumi.search.planner import Planner
 from lumi.search.protocol import Cost, Failure, Timing
@@ -55,6 +55,13 @@ class Modelled:
 
     def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         raise AssertionError("kernels run together that cannot")
+
+    def in_turn(self, steps: Sequence[Step]) -> Step | None:
+        return None
+
+    def cost_in_turn(self, steps: Sequence[Step], dims: Mapping[str, int]) -> Cost:
+        each = [estimate(k, dims, self.machine) for s in steps for k in s.kernels]
+        return replace(each[0], seconds=sum(c.seconds for c in each))
 
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         return estimate(kernel, dims, self.machine)

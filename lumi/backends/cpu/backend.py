@@ -88,6 +88,14 @@ class CpuBackend:
         """Raises `ValueError`: this backend runs kernels one by one."""
         raise ValueError("kernels are not run together here")
 
+    def in_turn(self, steps: Sequence[Step]) -> Step | None:
+        """None: a launch costs nothing here."""
+        return None
+
+    def cost_in_turn(self, steps: Sequence[Step], dims: Mapping[str, int]) -> Cost:
+        """Raises `ValueError`: no launch of this backend has turns."""
+        raise ValueError("kernels do not take turns here")
+
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one run."""
         if self._examined is None or self._examined.kernel is not kernel or self._examined.dims is not dims:
