@@ -3,7 +3,8 @@
 Weights are made on the device.  A step at a late position is measured on cache states filled with random
 numbers.  The floor of a step is the bytes of the weights that it reads, and of the cache up to its position,
 over the bandwidth of a copy in the same run.  With a block format as dtype every matrix is packed, the
-embedding too; norms and the cache are bf16.  With --peers, PyTorch and Transformers run the same shapes in a
+embedding too; norms and the cache are bf16.  With --turns launches become one wherever their kernels can
+take turns, whatever the model expects of it.  With --peers, PyTorch and Transformers run the same shapes in a
 process beside it.
 
     python bench/llama_decode.py [--json FILE] [--dtype bf16|f32|q4_k|…] [--search model] [--kernels]
@@ -27,6 +28,7 @@ from gpu_case import copy_bandwidth
 from kernel_times import kernel_times, launches_of, show
 
 from lumi import paths
+from lumi.backends.cuda import costs
 from lumi.backends.cuda.device import CudaDevice
 from lumi.backends.cuda.gpu import Gpu, open_gpu
 from lumi.blocks import BLOCKS
@@ -49,6 +51,8 @@ PEERS = Path(__file__).parent / "llama_peers.py"
 def compiled(mode: Mode, options: argparse.Namespace) -> Compilation:
     """The model under one kind of search."""
     path = paths.data("models") / "llama.lumi"
+    if options.turns:
+        costs.TURN = -1.0
     settings = Settings(mode=mode)
     if options.seconds:
         settings = replace(settings, seconds=options.seconds)
@@ -209,6 +213,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--search", choices=[m.value for m in Mode], default="model")
     parser.add_argument("--seconds", type=float, help="of measured search a region")
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--turns", action="store_true", help="let kernels take turns wherever they can")
     parser.add_argument("--kernels", action="store_true", help="time each kernel alone")
     parser.add_argument("--peers", action="store_true", help="also run PyTorch and Transformers")
     parser.add_argument("--peer-seconds", type=float, default=300.0, help="after which they are stopped")
