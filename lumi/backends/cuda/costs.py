@@ -124,6 +124,9 @@ APART = 3e12
 VECTORS = 3e12
 """Bytes a second that all blocks of a packed ring load together of the vectors that each of them holds."""
 
+IN_TURN = 0.17e-6
+"""Seconds of a turn of a reduction to a single value: threads share its innermost axis alone."""
+
 FREE = ("ring", "packed", "lines", "direct", "walk", "mma", "wgmma")
 """Templates that choose all tiles by themselves."""
 
@@ -242,6 +245,7 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             return replace(found, seconds=found.seconds + _scattered(work, found, blocking))
         case _:
             waiting = EXPOSED * LATENCY * _rounds(work, blocking) + BARRIERS * _turns(work)
+            waiting += IN_TURN * _in_turn(work)
             unpacking = _of_rows(work) / APART if _sums_bytes(kernel) else 0.0
             return replace(found, seconds=found.seconds + waiting + unpacking)
 
@@ -313,6 +317,12 @@ def _turns(work: Work) -> float:
     loops = [s for s in walk(work.kernel.body) if isinstance(s, Loop) and not is_plain(s)]
     turns = sum(math.prod(-(-_span(work, s, a) // work.tiles[a]) for a in s.axes) for s in loops)
     return float(turns * -(-work.cells // (MACHINE.units * BLOCKS)))
+
+
+def _in_turn(work: Work) -> float:
+    """Turns of the outer axes of reductions to a single value, one after another."""
+    single = [s for s in walk(work.kernel.body) if isinstance(s, Reduce | Dot) and not s.axes]
+    return float(sum(math.prod(work.sizes[a] for a in s.over[:-1]) for s in single if len(s.over) > 1))
 
 
 def _vector(work: Work) -> float:

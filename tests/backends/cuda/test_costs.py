@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lumi.backends.cuda import direct, line
 from lumi.backends.cuda.costs import MACHINE, Costs
 from lumi.backends.cuda.schedule import schedules
+from lumi.errors import Source
 from lumi.llir.kernel import Kernel, Schedule
+from lumi.llir.parse import parse
 from tests.backends.cuda.kernels import read
 from tests.backends.cuda.test_nests import sized
 
@@ -65,3 +69,25 @@ def test_elementwise_kernel_is_near_its_floor_when_large() -> None:
     best = min(seconds(kernel).values())
     floor = 3 * 4 * (1 << 26) / MACHINE.bandwidth
     assert floor < best < 1.1 * floor
+
+
+def total(axes: str, index: str) -> Kernel:
+    """The sum of 4096 squares along some axes."""
+    names = " ".join(re.findall(r"\((\w)", axes))
+    text = f"""(kernel
+  :buffers [(B0 [4096] f32) (T0 [] f32)]
+  :axes [{axes}]
+  :grid []
+  :resident [{names}]
+  (let [v1 (load (B0 [{index}]))
+        v2 (mul v1 v1)
+        v3 (reduce sum [{names}] v2)]
+    (store (T0 []) v3)))
+"""
+    return parse(Source("total", text))
+
+
+def test_single_sum_along_many_axes_takes_turns() -> None:
+    one = total("(a 4096)", "a")
+    four = total("(a 16) (b 4) (c 2) (e 32)", "(+ (* 256 a) (* 64 b) (* 32 c) e)")
+    assert min(seconds(four).values()) > 10e-6 > min(seconds(one).values())
