@@ -1,8 +1,8 @@
 """A small Llama with packed weights on the GPU against the CPU, step by step.
 
-Both have the same random blocks.  Values are computed and kept in f32, and no rounding is left out: where one
-is made to bf16, the last bit of a sum decides between two halves, and scores as large as those of random
-blocks turn such a half into a percent of the logits, on any two plans of any device.
+Both have the same random blocks.  Values are computed and kept in f32, and no rounding is left out: scores of
+random blocks are so large that plans of one device, too, differ by nearly a percent of the logits where
+one rounds queries and keys to bf16 and another, as it may, does not.
 """
 
 from __future__ import annotations
