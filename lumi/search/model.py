@@ -117,6 +117,11 @@ class Work:
         """Grid cells."""
         return math.prod(-(-self.sizes[a] // self.tiles[a]) for a in self.kernel.grid)
 
+    def span(self, loop: Loop, axis: str) -> int:
+        """Positions that one run of a loop covers."""
+        whole = self.sizes[axis]
+        return whole if loop.chunk is None else -(-whole // self.sizes[loop.chunk])
+
     def count(self, axes: tuple[str, ...]) -> int:
         """Elements of a tile over `axes`."""
         known = self.counts.get(axes)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from lumi.backends.cuda import compile as nvrtc
 from lumi.backends.cuda import costs, gemm, price, schedule, splits
 from lumi.backends.cuda import emit as code
-from lumi.backends.cuda.costs import MACHINE
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.backends.cuda.library import library_version
+from lumi.backends.cuda.machine import MACHINE
 from lumi.backends.cuda.measure import Measurer
 from lumi.backends.cuda.mma.plan import ROUNDING
 from lumi.errors import LumiError

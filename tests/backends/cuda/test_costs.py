@@ -7,7 +7,8 @@ import re
 import pytest
 
 from lumi.backends.cuda import direct, line
-from lumi.backends.cuda.costs import MACHINE, Costs
+from lumi.backends.cuda.costs import Costs
+from lumi.backends.cuda.machine import MACHINE
 from lumi.backends.cuda.schedule import schedules
 from lumi.errors import Source
 from lumi.llir.kernel import Kernel, Schedule
