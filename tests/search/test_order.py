@@ -35,9 +35,9 @@ HEADS = """
 """
 
 
-def started(text: str, cut: str, **options: object) -> tuple[Planner, Draft]:
+def started(text: str, cut: str, packing: tuple[tuple[str, str], ...] = ()) -> tuple[Planner, Draft]:
     """The plans of the one region of a model, and the values of its first seed with a family of cuts."""
-    work = compile_model(Source("model.lumi", text), Options(**options), until=Stage.EGRAPH)  # type: ignore[arg-type]
+    work = compile_model(Source("model.lumi", text), Options(packing=packing), until=Stage.EGRAPH)
     ((key, (variant, region)),) = work.distinct().items()
     settings = Settings(hints=variant.box.hints(), ranges=variant.box.free)
     planner = Planner(

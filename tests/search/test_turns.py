@@ -46,11 +46,10 @@ class Turning(Interpreted):
         return Timing(sum(steps), steps)
 
 
-def searched(mode: Mode, **more: float | bool) -> tuple[Found, Turning]:
+def searched(mode: Mode, backend: Turning) -> Found:
     region: Region = apart()
-    backend = Turning(**more)  # type: ignore[arg-type]
     settings = Settings(mode=mode, hints=({},))
-    return search(region, saturate(region), settings, backend, timings=Timings()), backend
+    return search(region, saturate(region), settings, backend, timings=Timings())
 
 
 def turns(found: Found) -> list[int]:
@@ -59,14 +58,15 @@ def turns(found: Found) -> list[int]:
 
 @pytest.mark.parametrize(("price", "kept"), [(0.6, [2]), (1.0, [1, 1]), (1.5, [1, 1])])
 def test_model_decides_without_measuring(price: float, kept: list[int]) -> None:
-    found, _ = searched(Mode.MODEL, price=price)
+    found = searched(Mode.MODEL, Turning(price=price))
     assert turns(found) == kept
     assert found.explanation.modelled == pytest.approx(min(price, 1.0) * 2)
 
 
 @pytest.mark.parametrize(("factor", "kept"), [(0.6, [2]), (0.99, [1, 1]), (1.5, [1, 1]), (0, [1, 1])])
 def test_measured_times_decide_whatever_the_model_expects(factor: float, kept: list[int]) -> None:
-    found, backend = searched(Mode.MEASURE, factor=factor, price=1.5)
+    backend = Turning(factor=factor, price=1.5)
+    found = searched(Mode.MEASURE, backend)
     assert turns(found) == kept
     assert {len(g.steps) for g in backend.trials} == {1, 2}
     assert found.explanation.measured == (2 * factor if kept == [2] else 2.0)
@@ -74,6 +74,7 @@ def test_measured_times_decide_whatever_the_model_expects(factor: float, kept: l
 
 
 def test_launches_that_cannot_take_turns_stay() -> None:
-    found, backend = searched(Mode.MEASURE, factor=0.1, price=0.1, refuses=True)
+    backend = Turning(factor=0.1, price=0.1, refuses=True)
+    found = searched(Mode.MEASURE, backend)
     assert turns(found) == [1, 1]
     assert all(not s.then for g in backend.trials for s in g.steps)

@@ -112,9 +112,9 @@ def _in_turn(step: Step, name: str) -> Code:
     """Kernels that wait for each other: the blocks of one launch go from turn to turn."""
     made = turns.write(step, name)
     first, *others = made.grids
-    streams, beside = made.fillers > 0, tuple(others)
+    beside = tuple(others)
     return Code(
-        made.text, made.threads, made.shared, first, made.resident, streams, beside=beside, turns=True
+        made.text, made.threads, made.shared, first, made.resident, made.streams, beside=beside, turns=True
     )
 
 

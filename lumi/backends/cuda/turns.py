@@ -36,22 +36,17 @@ AnyRings: TypeAlias = "Rings[Plan] | Rings[PackedPlan]"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A launch as CUDA: its function, the threads that work, those that fill, its bytes, its grids.
+    """A launch as CUDA: its function, threads a block, bytes of shared memory, grids.
 
-    It runs in `resident` blocks a multiprocessor at most.
+    It runs in `resident` blocks a multiprocessor at most.  With `streams` rows pass through a ring.
     """
 
     text: str
-    users: int
-    fillers: int
+    threads: int
     shared: int
     grids: tuple[Grid, ...]
     resident: int
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return self.users + (WARP if self.fillers else 0)
+    streams: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +111,7 @@ class _Launch:
         grids = [g for c in self.cells.values() for g in c.grids]
         grids += [((r.plans[0].cells, 1),) for r in self.rings.values()]
         resident = 1 if self.rings else min(c.resident for c in self.cells.values())
-        return Written(text, self.users, self.fillers, self.shared, tuple(grids), resident)
+        return Written(text, self._threads, self.shared, tuple(grids), resident, bool(self.rings))
 
     # -- turns
 
@@ -213,6 +208,7 @@ class _Launch:
 
     @property
     def _threads(self) -> int:
+        """Threads of a block: those that work, and a warp that fills stages."""
         return self.users + (WARP if self.rings else 0)
 
     def _opened(self) -> Iterator[str]:
