@@ -105,7 +105,7 @@ def emit(step: Step, name: str) -> Code:
         return STAGED[step.schedule.template](step.kernel, options, name)
     blocking = blocking_of(options)
     made, text, grid = write_cells(step.kernel, blocking, name, frame.names(buffers(step.kernel)))
-    return Code(text, blocking.threads, made.most, grid, made.resident)
+    return Code(text, made.w.blocking.threads, made.most, grid, made.resident)
 
 
 def _in_turn(step: Step, name: str) -> Code:

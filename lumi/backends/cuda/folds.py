@@ -17,6 +17,8 @@ from lumi.backends.cuda.streams import Streams
 from lumi.llir import arithmetic, spell
 from lumi.llir.program import Fold
 
+WARP = 32
+
 SHORT = 8
 """Turns of a loop that are all written out."""
 
@@ -83,9 +85,11 @@ class FoldLoops:
         terms = [t for m in made for t in m.fold.terms]
         width = self.streams.width(self.streams.reads(terms), axis, span.multiple)
         first = _position(span.start, lane(w, team), width)
-        # One header, so that accumulators declared before the loop do not part the lines.
-        header = f"for (int {x} = {first}; {x} < {span.stop}; {x} += {team * width}) "
-        header = f"#pragma unroll {self._unroll(w, axis, team, width)}\n{header}"
+        if team > 1 and span.bound is not None and span.bound <= team * width:
+            header = f"if (const int {x} = {first}; {x} < {span.stop}) "
+        else:  # one header, so that accumulators declared before the loop do not part the lines
+            header = f"for (int {x} = {first}; {x} < {span.stop}; {x} += {team * width}) "
+            header = f"#pragma unroll {self._unroll(w, axis, team, width)}\n{header}"
         opened = single(x) if width == 1 else neighbours(x, width, width)
         with w.block(header, {axis: opened}, team=1):
             expressions = Expressions(w, self.write)
@@ -130,7 +134,7 @@ class FoldLoops:
         if team == 1:
             return text
         name = register(made.fold.dtype).name
-        if team == w.blocking.threads:
+        if team == w.blocking.threads > WARP:
             return f"block_{op}_{name}<{team}>({text})"
         if w.apart:
             return f"apart_{op}_{name}<{team}, {w.blocking.threads}>({text})"

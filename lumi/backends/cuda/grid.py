@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TypeAlias
 
 from lumi import dim
@@ -51,9 +52,12 @@ def write_cells(
 ) -> tuple[CellWriter, str, Grid]:
     """A kernel's function with tiles that fit, its text and its grid.
 
-    With `beside` it is one of several in a launch, with `partial` by some of the threads of a block.
+    A block of it alone has no more warps than have something to do.  With `beside` it is one of several in a
+    launch, with `partial` by some of the threads of a block.
     """
     chosen: dict[str, int] | None = tiling.tiles(kernel, blocking)
+    if chosen is not None and not beside and not partial:
+        blocking = replace(blocking, threads=tiling.threads(kernel, chosen, blocking.threads))
     while chosen is not None:
         made = CellWriter(kernel, blocking, chosen, name, names, partial)
         text = made.write(beside)

@@ -61,7 +61,9 @@ class Nests:
         if early:
             self._turns(order, counts, dealing, roots, early, int(size))
             return
-        if dealing.team == 1:
+        if dealing.team == 1 and total is not None and total <= threads:
+            header = f"if (const int {point} = threadIdx.x; {point} < {size}) "
+        elif dealing.team == 1:
             header = f"for (int {point} = threadIdx.x; {point} < {size}; {point} += {threads}) "
         else:
             groups = threads // dealing.team

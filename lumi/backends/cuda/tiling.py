@@ -7,13 +7,13 @@ point of the grid when that is much work, else as many as there are threads or t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from lumi.backends.cuda.scope import Blocking
 from lumi.backends.cuda.values import about
 from lumi.dim import Extent
 from lumi.llir import spell
-from lumi.llir.kernel import Dot, Kernel, Load, Loop, Reduce, Store, walk
+from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Reduce, Store, walk
 from lumi.llir.program import is_plain
 
 CELLS = 132
@@ -41,6 +41,27 @@ def tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:
         chosen[axis] = min(target, _size(kernel.axes[axis]))
         target //= chosen[axis]
     return chosen | {a: 1 for a in kernel.grid if a not in free}
+
+
+def threads(kernel: Kernel, chosen: Mapping[str, int], most: int) -> int:
+    """Threads of a block: a power of two of warps, as many as have something to do, up to `most`."""
+
+    def positions(axes: Iterable[str]) -> int:
+        sizes = {a: _size(kernel.axes[a]) for a in axes}
+        return math.prod(min(chosen.get(a, 1), n) if a in kernel.grid else n for a, n in sizes.items())
+
+    busy = max(map(positions, _worked(kernel)), default=1)
+    warps = -(-busy // WARP)
+    return min(WARP << (warps - 1).bit_length(), most)
+
+
+def _worked(kernel: Kernel) -> Iterator[tuple[str, ...]]:
+    """The axes over which each statement does something."""
+    for statement in walk(kernel.body):
+        if isinstance(statement, Reduce | Dot):
+            yield (*statement.axes, *statement.over)
+        elif isinstance(statement, Load | Map | Store):
+            yield statement.axes
 
 
 def shrunk(kernel: Kernel, chosen: Mapping[str, int]) -> dict[str, int] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lumi.backends.cuda.compile import Cubin, compile_cubins
@@ -29,6 +31,15 @@ def test_rows_are_shared_by_threads_side_by_side() -> None:
     text = emit(Step(reduction("sum", F32, 8), DEFAULT), "kernel").text
     assert "across_sum_f32<32>" in text
     assert "apart_" not in text
+
+
+def test_positions_that_a_team_takes_at_once_are_no_loop() -> None:
+    kernel = reduction("sum", F32, 8)
+    short = replace(kernel, axes={**kernel.axes, "j": 20})
+    code = emit(Step(short, DEFAULT), "kernel")
+    assert "for (int x_" in emit(Step(kernel, DEFAULT), "kernel").text
+    assert "for (int x_" not in code.text
+    assert "across_sum_f32<32>" in code.text
 
 
 @pytest.mark.cuda

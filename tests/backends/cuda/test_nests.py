@@ -8,7 +8,7 @@ import pytest
 
 from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
-from lumi.backends.cuda.schedule import schedules
+from lumi.backends.cuda.schedule import DEFAULT, schedules
 from lumi.dtype import BF16, F32, I64, DType
 from lumi.llir.kernel import Kernel, Step
 from tests.backends.cpu.kernels import assert_equal_runs, elementwise
@@ -37,6 +37,18 @@ def test_nothing_is_stored_before_all_is_loaded() -> None:
 def test_reads_leave_the_cache_first_only_where_little_is_written() -> None:
     kernel = sized(1 << 20)
     assert "wide_pass" not in emit(steps(kernel)[0], "kernel").text
+
+
+def test_a_block_has_no_idle_warps() -> None:
+    for count, threads in ((1, 32), (40, 32), (1 << 20, 256)):
+        code = emit(Step(sized(count), DEFAULT), "kernel")
+        assert code.threads == threads
+        assert f"__launch_bounds__({threads})" in code.text
+
+
+def test_points_that_a_block_takes_at_once_are_no_loop() -> None:
+    text = emit(Step(sized(40), DEFAULT), "kernel").text
+    assert text.count("for (") == text.count("for (int cell") == 1
 
 
 @pytest.mark.parametrize("dtype", [F32, BF16, I64])
