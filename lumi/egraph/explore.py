@@ -56,6 +56,28 @@ class Exploration:
     rounds: int
 
 
+class Size:
+    """The tuples of an e-graph: counting takes longer than a round of a small one, so they are bounded first.
+
+    A program makes at most as many as it has parentheses, and a match as many as its rule has.
+    """
+
+    def __init__(self, engine: Engine, task: Task) -> None:
+        self._engine = engine
+        self._most = sum(text.count("(") for text in (*task.program, *task.terms.commands))
+        self._each = max(text.count("(") for text in task.program)
+
+    def grow(self, matches: int) -> None:
+        """Account for so many matches of rules."""
+        self._most += matches * self._each
+
+    def is_within(self, tuples: int) -> bool:
+        """Whether there are no more than so many."""
+        if self._most > tuples:
+            self._most = self._engine.size()
+        return self._most <= tuples
+
+
 Progress = Callable[[int], None]
 """Told the number of every round that is finished."""
 
@@ -69,12 +91,13 @@ def explore(
     """Saturate a task in this process and read it out with some of its relations."""
     with prepared(task.program) as engine:
         engine.load(task.terms.commands)
-        matches, saturated, rounds = _rounds(engine, task.phases, limits, progress)
+        size = Size(engine, task)
+        matches, saturated, rounds = _rounds(engine, task.phases, size, limits, progress)
         return Exploration(readout.read(engine, relations), matches, saturated, rounds)
 
 
 def _rounds(
-    engine: Engine, phases: Sequence[str], limits: Limits, progress: Progress | None
+    engine: Engine, phases: Sequence[str], size: Size, limits: Limits, progress: Progress | None
 ) -> tuple[dict[str, int], bool, int]:
     """Run rounds of all phases, of which the first holds the analyses."""
     deadline = time.perf_counter() + limits.seconds
@@ -83,10 +106,11 @@ def _rounds(
     commands = engine.parse(text)
     matches: Counter[str] = Counter()
     number = 0
-    while number < limits.rounds and engine.size() <= limits.tuples and time.perf_counter() <= deadline:
+    while number < limits.rounds and size.is_within(limits.tuples) and time.perf_counter() <= deadline:
         (output,) = engine.execute(commands, text)
         number += 1
         matches.update(output.report.num_matches_per_rule)
+        size.grow(sum(output.report.num_matches_per_rule.values()))
         if not output.report.updated:
             return dict(matches), True, number
         if progress:
