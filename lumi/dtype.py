@@ -129,6 +129,14 @@ def round_to_bf16(values: Array) -> Array:
     return np.where(np.isnan(values), np.uint16(0x7FC0), rounded)
 
 
+def round_to_tf32(values: Array) -> Array:
+    """f32 or f64 with 10 bits of mantissa: the nearest such value, of two the one farther from 0."""
+    kind: Any = np.uint64 if values.dtype == np.float64 else np.uint32
+    spare = np.finfo(values.dtype).nmant - 10
+    bits = np.ascontiguousarray(values).view(kind) + kind(1 << (spare - 1)) >> kind(spare) << kind(spare)
+    return np.where(np.isfinite(values), bits.view(values.dtype).reshape(values.shape), values)
+
+
 def widen_bf16(raw: Array) -> Array:
     """f32 values of raw uint16 bf16, exactly."""
     return np.asarray(np.asarray(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)

@@ -13,6 +13,7 @@ from lumi.dtype import (
     from_memory,
     from_numpy,
     round_to_bf16,
+    round_to_tf32,
     to_memory,
     widen_bf16,
 )
@@ -57,3 +58,27 @@ def test_conversion_of_floats_of_a_byte_equals_ml_dtypes(dtype: DType) -> None:
 def test_a_numpy_type_without_counterpart_is_named() -> None:
     with pytest.raises(KeyError, match="complex64"):
         from_numpy(np.dtype(np.complex64))
+
+
+def test_tf32_is_the_nearest_of_its_numbers() -> None:
+    """In steps of 2⁻¹⁰ between 1 and 2; a number half way goes away from 0, what is no number stays."""
+    step = 2.0**-10
+    of = {0.0: 0.0, 1.0: 1.0, 1 + 0.49 * step: 1.0, 1 + 0.5 * step: 1 + step, -1 - 0.5 * step: -1 - step}
+    of |= {
+        2 - step / 2: 2.0,
+        3e38: float.fromhex("0x1.c38p127"),
+        float(np.finfo(np.float32).max): np.inf,
+        np.inf: np.inf,
+    }
+    for kind in (np.float32, np.float64):
+        for value, want in of.items():
+            if kind is np.float32 or value != np.finfo(np.float32).max:
+                assert round_to_tf32(np.asarray(value, kind)) == want, (value, kind)
+        assert np.isnan(round_to_tf32(np.asarray([np.nan, -np.nan], kind))).all()
+
+
+def test_tf32_leaves_halves_as_they_are() -> None:
+    every = np.arange(2**16, dtype=np.uint16)
+    for values in (widen_bf16(every), every.view(np.float16).astype(np.float32)):
+        normal = values[np.isfinite(values)]
+        np.testing.assert_array_equal(round_to_tf32(normal), normal)

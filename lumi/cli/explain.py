@@ -13,7 +13,7 @@ from lumi.cli.output import Outcome, Output, aligned, duration
 from lumi.errors import LumiError
 
 if TYPE_CHECKING:
-    from lumi.plan.plan import Plan
+    from lumi.plan.plan import Plan, PlanKernel
 
 _RIVALS = 3
 _RULES = 6
@@ -54,7 +54,9 @@ def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
     counts = [str(len(v.launches)) for v in plan.variants]
     launches = "; ".join(" at ".join(filter(None, pair)) for pair in zip(counts, labels, strict=True))
     yield f"{plan.name} for {plan.target}: kernels: {len(plan.kernels)}; launches: {launches}"
-    yield from (_relaxed(plan, name) for name in relaxed)
+    yield from (_precision(plan, name, "allowed") for name in relaxed)
+    if "tf32" not in relaxed and any(_rounds(kernel) for kernel in plan.kernels):
+        yield _precision(plan, "tf32", "asked for")
     known = _known(plan)
     for region in regions:
         yield ""
@@ -63,10 +65,18 @@ def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
         yield "no region was searched"
 
 
-def _relaxed(plan: Plan, name: str) -> str:
-    """Which kernels take a precision that was allowed."""
+def _precision(plan: Plan, name: str, how: str) -> str:
+    """Which kernels take a precision that was allowed, or that the model asks for."""
     users = [k.name for k in plan.kernels if (name, 1) in k.schedule.options]
-    return f"{name} allowed, taken by {', '.join(users) or 'no kernel'}"
+    return f"{name} {how}, taken by {', '.join(users) or 'no kernel'}"
+
+
+def _rounds(kernel: PlanKernel) -> bool:
+    """Whether a launch rounds to TF32 as the model says."""
+    from lumi.llir.kernel import Map, walk
+
+    statements = (s for k in kernel.step.kernels for s in walk(k.body))
+    return any(isinstance(s, Map) and s.op == "tf32" for s in statements)
 
 
 def _known(plan: Plan) -> dict[str | None, list[str]]:

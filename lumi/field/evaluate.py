@@ -42,7 +42,7 @@ def evaluate(
     A buffer that is stored and missing is made: zeros of its access's shape, in f64 for floats when
     `wide`.  Given buffers may have any shape of the same size; floats of any width are taken as values,
     and unsigned integers stand for the raw floats that numpy lacks.  Sums of products take what `factors`
-    makes of their f32 factors.  Raises `ValueError` when an access leaves its buffer unclamped or when a
+    makes of their f32 factors, where it stands for every rounding to TF32.  Raises `ValueError` when an access leaves its buffer unclamped or when a
     produced buffer is read before its store.
     """
     ranges = {a.name: range(dim.value(a.extent, dims)) for a in region.axes}
@@ -177,6 +177,8 @@ class Frame(Points):
             dtype = DTYPES[op[5:]]
             raw = np.ascontiguousarray(stored(a.array, a.type)).view(dtype.storage)
             return Field(loaded(raw, dtype, self.wide).reshape(a.array.shape), a.axes, dtype)
+        if op == "tf32" and self.factors is not None:
+            return a
         return Field(np.asarray(UNARY[op](a.array)), a.axes, a.dtype)
 
     def _binary(self, op: str, a: Field, b: Field) -> Field:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from lumi.dtype import round_to_tf32
 from lumi.hlir.reference import trunc_divide
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -21,6 +22,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "sqrt": np.sqrt,
     "recip": np.reciprocal,
     "floor": np.floor,
+    "tf32": round_to_tf32,
     "abs": np.abs,
     "recipz": lambda a: np.where(
         a == 0, a.dtype.type(0), np.reciprocal(np.where(a == 0, a.dtype.type(1), a))

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from lumi.dtype import DType
 
-UNARY = ("exp2", "log2", "sin", "sqrt", "recip", "floor", "abs", "recipz", "not")
+UNARY = ("exp2", "log2", "sin", "sqrt", "recip", "floor", "tf32", "abs", "recipz", "not")
 """`recipz` is recip with 0 for 0; rules introduce it, `abs` and `not`, HLIR does not."""
 
 BINARY = (

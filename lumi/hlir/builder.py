@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lumi import dim
 from lumi.dim import DimRange, Extent
-from lumi.dtype import BOOL, I32, DType
+from lumi.dtype import BOOL, F32, I32, DType
 from lumi.errors import LumiError, Span
 from lumi.hlir.graph import Graph, Node, TensorType, reachable
 from lumi.hlir.op import (
@@ -155,7 +155,17 @@ class Builder:
         """`kind` of each element of a float tensor."""
         if not x.dtype.is_float:
             raise self.error("type error", f"{kind.value} takes floats, not {x.type}", "cast it first")
+        if kind is UnaryKind.TF32 and x.dtype is not F32:
+            return self._as_tf32(x)
         return self.node(Unary(kind), (x,), x.dtype, x.shape)
+
+    def _as_tf32(self, x: Node) -> Node:
+        """What is no f32 in TF32: narrow floats have no bits to lose."""
+        if x.dtype.is_narrow:
+            return x
+        raise self.error(
+            "type error", f"tf32 takes f32, not {x.type}", "TF32 is what is left of f32: cast it first"
+        )
 
     def binary(self, kind: BinaryKind, a: Node, b: Node) -> Node:
         """`kind` of two tensors of one dtype, broadcast together."""

@@ -3,15 +3,16 @@
 | group | ops |
 |---|---|
 | leaves | `Input Param State Const Symbol Iota` |
-| unary | `Unary` exp2 log2 sin sqrt recip floor |
+| unary | `Unary` exp2 log2 sin sqrt recip floor tf32 |
 | binary | `Binary` add mul mod less-than trunc-div trunc-rem |
 | other elementwise | `Select Cast Bitcast` |
 | axes | `Reduce` sum max mul · `Scan` sum max mul · `View` · `Gather` · `Scatter` · `Update` |
 
 Beyond the fifteen (exp2 log2 sin sqrt recip, add mul mod less-than, reduce-sum reduce-max, iota gather
-scatter cast) and the view, ten are here only because a composition would not be exact, finite or fast:
+scatter cast) and the view, eleven are here only because a composition would not be exact, finite or fast:
 
 - `select`: `c*a + (1-c)*b` is NaN when the branch not taken is infinite.
+- `tf32`: tensor cores round so what they multiply; no arithmetic on bits would be seen to be that.
 - `floor`: `x - mod(x, 1)` rounds for large x and is NaN at infinity.
 - `trunc-div`, `trunc-rem`: integer division through a float reciprocal is wrong near exact quotients.
 - `bitcast`: reading the bytes of a stored format has no arithmetic spelling.
@@ -22,7 +23,8 @@ scatter cast) and the view, ten are here only because a composition would not be
 Exact meanings: integer add, mul wrap at their width.  `mod` is `a - b*floor(a/b)` (the divisor's sign);
 `trunc-div`, `trunc-rem` round toward zero; integer division by zero gives 0 and remainder by zero gives a.
 `less-than` gives bool; bool add is or, bool mul is and.  `max` propagates NaN.  A reduction over nothing
-gives the identity.  `cast` float → int truncates toward zero and saturates, NaN gives 0; int → int wraps;
+gives the identity.  `tf32` is the nearest number with the 10 upper bits of the mantissa, of two the one
+farther from 0; f16 and bf16 have no more.  `cast` float → int truncates toward zero and saturates, NaN gives 0; int → int wraps;
 anything → bool is `!= 0`.  Arithmetic on floats of fewer than four bytes (f16, bf16,
 f8e4m3, f8e5m2) computes in f32 and rounds once per op; their reductions accumulate in f32 and round at
 their end.
@@ -47,6 +49,7 @@ class UnaryKind(Enum):
     SQRT = "sqrt"
     RECIP = "recip"
     FLOOR = "floor"
+    TF32 = "tf32"
 
 
 class BinaryKind(Enum):

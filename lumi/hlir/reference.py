@@ -15,7 +15,7 @@ import numpy as np
 
 from lumi import dim
 from lumi.dim import Extent
-from lumi.dtype import BOOL, F32, DType, from_memory, to_memory
+from lumi.dtype import BOOL, F32, DType, from_memory, round_to_tf32, to_memory
 from lumi.errors import LumiError
 from lumi.hlir.graph import Graph, Node
 from lumi.hlir.op import (
@@ -206,6 +206,7 @@ UNARY: dict[UnaryKind, Callable[[Array], Array]] = {
     UnaryKind.SQRT: np.sqrt,
     UnaryKind.RECIP: np.reciprocal,
     UnaryKind.FLOOR: np.floor,
+    UnaryKind.TF32: round_to_tf32,
 }
 
 

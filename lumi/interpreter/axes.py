@@ -7,19 +7,19 @@ for one dimension.  Both forms become permuted, reshaped views; einsum is their 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lumi import dim
 from lumi.dim import Extent
-from lumi.dtype import F32
+from lumi.dtype import F32, DType
 from lumi.errors import LumiError
 from lumi.hlir.graph import Node
-from lumi.hlir.op import BinaryKind, Monoid
-from lumi.interpreter.builtin import extent, tensor
+from lumi.hlir.op import BinaryKind, Monoid, UnaryKind
+from lumi.interpreter.builtin import BUILTINS, extent, tensor
 from lumi.interpreter.evaluate import Interpreter
 from lumi.interpreter.registry import special
 from lumi.interpreter.scope import Scope
-from lumi.interpreter.value import Value
+from lumi.interpreter.value import Value, describe
 from lumi.syntax import printer
 from lumi.syntax.form import Form, Int, List, Symbol, Vector
 
@@ -45,17 +45,19 @@ def einsum(interpreter: Interpreter, form: List, scope: Scope) -> Value:
     """`(einsum a [axes] b [axes] … -> [axes])`: the product, summed over the axes that the result lacks.
 
     Halves are widened to f32 first and rounded once at the end.  More than two operands are taken from
-    left to right; an axis is summed as soon as no later operand has it.
+    left to right; an axis is summed as soon as no later operand has it.  With `:precision tf32` the factors
+    of each product are rounded to TF32, and sums are still f32.
     """
-    pairs, result = _split(form)
+    pairs, result, options = _split(form)
     operands = []
     for source, pattern in pairs:
         node = tensor(interpreter, interpreter.evaluate(source, scope))
         operands.append(Operand(node, _spread(_flat(pattern), node.type.rank, pattern, node), pattern))
     _check(operands, form)
     out = _result(result, operands)
-    interpreter.builder.span = interpreter.place(form)
     dtype = operands[0].node.dtype
+    in_tf32 = _is_tf32(interpreter, options, dtype, scope)
+    interpreter.builder.span = interpreter.place(form)
     if dtype.is_narrow:
         operands = [Operand(interpreter.builder.cast(o.node, F32), o.axes, o.pattern) for o in operands]
     total = operands[0]
@@ -63,10 +65,35 @@ def einsum(interpreter: Interpreter, form: List, scope: Scope) -> Value:
         later = {a for o in operands[k:] for a in o.axes}
         merged = dict.fromkeys((*total.axes, *operand.axes))
         kept = out if k == len(operands) else tuple(a for a in merged if a in later or a in out)
-        total = Operand(_product(interpreter, total, operand, kept), kept, operand.pattern)
+        a, b = (_in_tf32(interpreter, o) if in_tf32 else o for o in (total, operand))
+        total = Operand(_product(interpreter, a, b, kept), kept, operand.pattern)
     if len(operands) == 1:
         total = Operand(_sum(interpreter, total, out), out, result)
     return interpreter.builder.cast(total.node, dtype)
+
+
+def _is_tf32(interpreter: Interpreter, options: Sequence[Form], dtype: DType, scope: Scope) -> bool:
+    """Whether `:precision`, which is nil unless it is given, is `tf32`, and tensors of `dtype` can have it."""
+    positional, keywords = interpreter.arguments(options, scope)
+    if positional or any(name != "precision" for name in keywords):
+        what = f"takes no {printer.show(options[0])} behind the result"
+        raise LumiError(
+            "call error", f"einsum {what}", options[0].span, hint="it may be followed by :precision"
+        )
+    precision = keywords.get("precision")
+    if precision is None:
+        return False
+    if precision is not BUILTINS["tf32"]:
+        hint = "tf32 is one, of products of f32; cast tensors to multiply them in another dtype"
+        raise LumiError("type error", f"{describe(precision)} is no precision", options[1].span, hint=hint)
+    if dtype is F32 or dtype.is_narrow:
+        return True
+    hint = "TF32 is what tensor cores multiply of f32: cast the tensors, or leave :precision out"
+    raise LumiError("type error", f"einsum of {dtype} in the precision tf32", options[1].span, hint=hint)
+
+
+def _in_tf32(interpreter: Interpreter, operand: Operand) -> Operand:
+    return replace(operand, node=interpreter.builder.unary(UnaryKind.TF32, operand.node))
 
 
 def _product(interpreter: Interpreter, a: Operand, b: Operand, out: Axes) -> Node:
@@ -90,17 +117,18 @@ def _placed(interpreter: Interpreter, a: Operand, order: Axes) -> Node:
     return interpreter.builder.reshape(moved, [next(sizes) if axis in own else 1 for axis in order])
 
 
-def _split(form: List) -> tuple[list[tuple[Form, Vector]], Vector]:
-    """Sources with their patterns, and the result's pattern."""
-    items = form.items[1:]
-    if len(items) < 4 or len(items) % 2 or items[-2] != ARROW or ARROW in items[:-2]:
+def _split(form: List) -> tuple[list[tuple[Form, Vector]], Vector, tuple[Form, ...]]:
+    """Sources with their patterns, the result's pattern, and what stands behind it."""
+    end = form.items.index(ARROW) + 2 if ARROW in form.items else 0
+    items, options = form.items[1:end], form.items[end:]
+    if len(items) < 4 or len(items) % 2 or end > len(form.items) or ARROW in options:
         raise LumiError(
             "form error", "einsum takes tensors, each with its axes, -> axes", form.span, hint=_EINSUM
         )
     pairs = [
         (source, _pattern(axes, _EINSUM)) for source, axes in zip(items[:-2:2], items[1:-2:2], strict=True)
     ]
-    return pairs, _pattern(items[-1], _EINSUM)
+    return pairs, _pattern(items[-1], _EINSUM), options
 
 
 def _pattern(form: Form, usage: str) -> Vector:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from lumi import dim
 from lumi.dim import Dim
-from lumi.dtype import F32
+from lumi.dtype import F32, round_to_tf32
 from lumi.errors import LumiError
 from lumi.hlir.graph import Node
 from lumi.hlir.op import BinaryKind, Monoid, UnaryKind
@@ -46,6 +48,10 @@ _HOST_UNARY: dict[UnaryKind, tuple[Callable[[float], float], str]] = {
     UnaryKind.SQRT: (lambda x: math.sqrt(x) if x >= 0 else math.nan, "The square root; NaN below 0."),
     UnaryKind.RECIP: (lambda x: 1 / x if x else math.copysign(math.inf, x), "1 / x."),
     UnaryKind.FLOOR: (lambda x: float(math.floor(x)) if math.isfinite(x) else x, "The integer below."),
+    UnaryKind.TF32: (
+        lambda x: float(round_to_tf32(np.asarray(x))),
+        "f32 with the 10 upper bits of its mantissa, to nearest; halves have no more.",
+    ),
 }
 
 

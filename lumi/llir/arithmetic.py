@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lumi import dtype as memory
-from lumi.dtype import BOOL, DTYPES, DType
+from lumi.dtype import BOOL, DTYPES, DType, round_to_tf32
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -127,6 +127,7 @@ _FLOAT: _Table = {
     "sin": np.sin,
     "sqrt": np.sqrt,
     "floor": np.floor,
+    "tf32": round_to_tf32,
     "recip": lambda a: np.ones_like(a) / a,
     "recipz": _recipz,
     "div": lambda a, b: np.trunc(a / b),

@@ -6,7 +6,7 @@ its library can be asked for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lumi import dim
@@ -16,7 +16,7 @@ from lumi.field.access import Access
 from lumi.field.index import Sym
 from lumi.llir import spell
 from lumi.llir.epilogue import Epilogue, Function, Reader
-from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Statement, Store, walk
+from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Operand, Statement, Store, walk
 from lumi.llir.program import is_plain, partial_of
 
 FACTORS = {
@@ -65,6 +65,7 @@ class Product:
 
     `rows` are in a and out, `columns` in b and out, `inner` in a and b; the sides of `batch`, outermost
     first, may be in any.  A bias is the same along rows or along columns.  Sums are of type `dtype`.
+    `rounded` says of a and of b whether the kernel rounds it to TF32 before it multiplies.
     """
 
     a: Tensor
@@ -80,6 +81,7 @@ class Product:
     alpha: float
     beta: float
     function: Function
+    rounded: tuple[bool, bool] = (False, False)
 
     @property
     def is_plain(self) -> bool:
@@ -126,6 +128,7 @@ class Product:
             rows=swapped(self.columns),
             columns=swapped(self.rows),
             inner=swapped(self.inner),
+            rounded=self.rounded[::-1],
         )
 
 
@@ -152,6 +155,7 @@ class _Parts:
     dot: Dot
     epilogue: Epilogue
     store: Store
+    rounded: tuple[bool, bool]
 
     @property
     def loads(self) -> tuple[Load, ...]:
@@ -187,11 +191,18 @@ def _parts(kernel: Kernel) -> _Parts | None:
         return None
     made = {s.var: s for s in statements if isinstance(s, Load | Map)}
     reader = Reader(made, result, dot.dtype, store.access.dtype)
-    a, b = reader.leaf(dot.a), reader.leaf(dot.b)
+    factors = _unrounded(dot.a, made), _unrounded(dot.b, made)
+    a, b = map(reader.leaf, factors)
     epilogue = reader.epilogue(store.value)
     if a is None or b is None or a is b or epilogue is None:
         return None
-    return _Parts(a, b, dot, epilogue, store)
+    return _Parts(a, b, dot, epilogue, store, (factors[0] != dot.a, factors[1] != dot.b))
+
+
+def _unrounded(factor: Operand, made: Mapping[str, Load | Map]) -> Operand:
+    """A factor before it is rounded to TF32, if it is."""
+    rounding = made.get(factor) if isinstance(factor, str) else None
+    return rounding.args[0] if isinstance(rounding, Map) and rounding.op == "tf32" else factor
 
 
 def _is_simple(statement: Statement) -> bool:
@@ -271,6 +282,7 @@ def _assembled(
         alpha=parts.epilogue.alpha,
         beta=beta,
         function=parts.epilogue.function,
+        rounded=parts.rounded,
     )
 
 

@@ -12,6 +12,7 @@ from lumi.dtype import BF16, BOOL, DTYPES, F8E4M3, F8E5M2, F16, F64, DType, from
 from lumi.field.access import Access
 from lumi.field.region import Region
 from lumi.field.term import Red, Sel, Term, Un, children
+from lumi.field.traverse import postorder
 from lumi.llir.arithmetic import Array
 
 BLOCK = 1_000_003
@@ -148,17 +149,14 @@ def _terms(region: Region) -> Iterator[Term]:
 
 def depends_on_rounding(term: Term) -> bool:
     """Whether an integer result may differ by float rounding: it compares or converts floats."""
-    seen: set[int] = set()
-    todo = [term]
-    while todo:
-        inner = todo.pop()
-        if id(inner) in seen:
-            continue
-        seen.add(id(inner))
-        if isinstance(inner, Sel) or (isinstance(inner, Un) and inner.op.startswith("cast.")):
-            return True
-        todo.extend(children(inner))
-    return False
+    return any(
+        isinstance(t, Sel) or (isinstance(t, Un) and t.op.startswith("cast.")) for t in postorder([term])
+    )
+
+
+def rounds_to_tf32(region: Region) -> bool:
+    """Whether a region rounds a value to TF32."""
+    return any(isinstance(t, Un) and t.op == "tf32" for t in _terms(region))
 
 
 def wide(raw: Array, dtype: DType) -> Array:

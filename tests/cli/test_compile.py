@@ -234,6 +234,20 @@ def test_f32_is_f32_unless_tf32_is_allowed(lumi: Lumi, product: Path, tmp_path: 
         assert lumi("explain", path, "--json").json["relaxed"] == options[1:]
 
 
+@pytest.mark.parametrize("options", [[], ["--exact"]], ids=str)
+def test_model_may_ask_for_tf32(lumi: Lumi, product: Path, tmp_path: Path, options: list[str]) -> None:
+    """It is what the model means, so `--exact` keeps it; then nothing that rounds in its own way takes it."""
+    path = tmp_path / "layer.lumiplan"
+    product.write_text(product.read_text().replace("4096]))", "4096]) :precision tf32)"))
+    said = lumi("compile", product, "-o", path, "--target", "cuda", "--search-evaluations", 40, *options)
+    assert said.status == 0
+    (kernel,) = load(path).kernels
+    assert is_tf32(kernel.schedule) and (kernel.schedule.template == "mma") >= bool(options)
+    told = lumi("explain", path)
+    assert f"\ntf32 asked for, taken by {kernel.name}\n" in told.out
+    assert lumi("explain", path, "--json").json["relaxed"] == []
+
+
 def test_exact_and_relaxed_exclude_each_other(lumi: Lumi, product: Path) -> None:
     said = lumi("compile", product, "--target", "cuda", "--exact", "--relaxed", "tf32")
     assert said.status == 2

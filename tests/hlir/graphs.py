@@ -40,7 +40,7 @@ def everything() -> Graph:
         with b.scope("inner"):
             h = b.binary(BinaryKind.ADD, x, b.cast(b.bitcast(raw, F16), F32))
             h = b.unary(UnaryKind.SQRT, b.binary(BinaryKind.MUL, h, h))
-            for kind in (UnaryKind.EXP2, UnaryKind.SIN, UnaryKind.LOG2, UnaryKind.FLOOR):
+            for kind in (UnaryKind.EXP2, UnaryKind.SIN, UnaryKind.LOG2, UnaryKind.FLOOR, UnaryKind.TF32):
                 h = b.binary(BinaryKind.ADD, b.unary(kind, h), b.const(2.0, F32))
         updated = b.update(cache, h, 0, past)
         seen = b.slice(updated, 0, 0, past + seq)

@@ -45,8 +45,10 @@ def agree(b: Spell, arrays: dict[str, np.ndarray], *nodes: Node) -> None:
     check(graph, arrays, wide=False, tolerance=loosest)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("kind", UnaryKind)
+UNARY = [(kind, dtype) for kind in UnaryKind for dtype in FLOATS if (kind, dtype) != (UnaryKind.TF32, F64)]
+
+
+@pytest.mark.parametrize(("kind", "dtype"), UNARY, ids=str)
 def test_unary(kind: UnaryKind, dtype: DType) -> None:
     b = Spell()
     x = sample(dtype, 4, 5)
@@ -82,7 +84,7 @@ def test_operations_on_constants_alone(dtype: DType) -> None:
     made += [b.select(b.less(a, c), a, c), b.expand(a, (3,)), a]
     made += [b.cast(a, other) for other in ALL]
     if dtype.is_float:
-        made += [b.unary(k, a) for k in UnaryKind]
+        made += [b.unary(k, a) for k, of in UNARY if of is dtype]
     if dtype is not BOOL:
         made += [b.reduce(k, b.expand(a, (3, 2)), [0]) for k in Monoid]
         made += [b.scan(k, b.expand(a, (3,)), 0) for k in Monoid]

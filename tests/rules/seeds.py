@@ -233,11 +233,14 @@ EXACT: dict[str, Seed] = {
     "mod-to-mask": Seed(bin_("mod", INT, 16.0), IJ),
     "div-to-shift-by-term": Seed(bin_("div", BYTE, POWER), IJ),
     "rem-to-mask-by-term": Seed(bin_("rem", BYTE, POWER), IJ),
+    "round-few-bits": Seed(un("tf32", Un("cast.f32", read("q", "i j", U8))), IJ),
+    "round-twice": Seed(un("tf32", un("tf32", X)), IJ),
     "scaled-bits": all_rules(mul(bin_("rem", bin_("div", BYTE, POWER), 2.0), 16.0)),
 }
 
 OTHER: dict[str, Seed] = {
     "drop-rounding": Seed(Un("cast.f32", Un("cast.bf16", X)), IJ, tolerance=2.0**-8),
+    "factor-rounded": all_rules(total("j", mul(un("tf32", softmax(X)), Y)), tolerance=2.0**-9),
     "sum-of-shifted-product": Seed(
         total("j", mul(sub(X, top("j", X)), Y)), IJ, families=("exact", "fast-math"), specials=(0.0,)
     ),

@@ -6,6 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from lumi.dtype import round_to_tf32
+from lumi.hlir.op import Unary, UnaryKind
 from lumi.hlir.reference import evaluate
 from tests.language import Array, graph_of, random_params
 
@@ -33,6 +35,29 @@ def test_linear_rounds_what_it_multiplies_to_its_operands() -> None:
     y, p = run_layer('(linear x 5 :operands bf16 :name "a")', x=x)
     rounded = x.astype(ml_dtypes.bfloat16).astype(np.float64)
     np.testing.assert_allclose(y, rounded @ p["a.weight"].T.astype(np.float64), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "rounded"),
+    [
+        ('(linear x 5 {} :name "a")', (2, 4), 2),
+        ('(gated-mlp x 6 {} :name "a")', (2, 4), 5),
+        ('(convolution x 4 3 {} :name "a")', (1, 2, 5, 5), 2),
+        ("(sdpa x y z :causal true {})", (1, 2, 6, 8), 4),
+    ],
+)
+def test_every_factor_is_rounded_to_the_precision(layer: str, shape: tuple[int, ...], rounded: int) -> None:
+    given = {name: sample(*shape) for name in "xyz" if f" {name}" in layer}
+    for precision, count in (("", 0), (":precision tf32", rounded)):
+        graph = graph_of(layer.format(precision), given)
+        assert sum(node.op == Unary(UnaryKind.TF32) for node in graph.nodes) == count
+
+
+def test_linear_multiplies_what_is_rounded_to_its_precision() -> None:
+    x = sample(2, 3, 4)
+    y, p = run_layer('(linear x 5 :precision tf32 :name "a")', x=x)
+    a, w = (round_to_tf32(v.astype(np.float64)) for v in (x, p["a.weight"]))
+    np.testing.assert_allclose(y, a @ w.T, rtol=1e-12)
 
 
 def test_embedding_takes_rows() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lumi.dtype import round_to_tf32
 from tests.language import Array, run
 
 EPS = float(np.finfo(np.float32).eps)
@@ -108,3 +109,38 @@ def test_rearrange_undoes_itself(order: list[str], first: int, second: int) -> N
     np.testing.assert_array_equal(there.ravel(), moved.ravel())
     back = run(f"(rearrange x [{merged}] -> [a b c d] {sizes})", x=there)
     np.testing.assert_array_equal(back, x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
+def test_factors_are_rounded_to_the_precision(dtype: type) -> None:
+    """Those of each product, what was multiplied before too; halves have no digits to lose."""
+    x, y, z = (operand("ij", n).astype(dtype) for n in range(3))
+    product = "(einsum x [i j] y [i j] z [i j] -> [i] :precision {})"
+    rounded, plain = (run(product.format(p), wide=True, x=x, y=y, z=z) for p in ("tf32", "nil"))
+    a, b, c = (round_to_tf32(v.astype(np.float64)) for v in (x, y, z))
+    want = (round_to_tf32(a * b) * c).sum(1)
+    if dtype is np.float32:
+        np.testing.assert_allclose(rounded, want, rtol=1e-12)
+        assert np.abs(rounded - plain).max() > 1e-5
+    else:
+        np.testing.assert_allclose(rounded, want, atol=2.0**-8 * np.abs(want).max())
+
+
+@pytest.mark.parametrize(
+    ("precise", "plain"),
+    [
+        ("(matmul x w :precision tf32)", "(matmul (tf32 x) (tf32 w))"),
+        ("(dot x x :precision tf32)", "(dot (tf32 x) (tf32 x))"),
+        ("(outer v v :precision tf32)", "(outer (tf32 v) (tf32 v))"),
+        ("(conv1d i k :precision tf32)", "(conv1d (tf32 i) (tf32 k))"),
+        ("(conv2d j l :precision tf32)", "(conv2d (tf32 j) (tf32 l))"),
+    ],
+)
+def test_products_take_a_precision(precise: str, plain: str) -> None:
+    shapes = {"x": (3, 4), "w": (4, 5), "v": (6,), "i": (1, 2, 7), "k": (3, 2, 2)}
+    shapes |= {"j": (1, 2, 5, 5), "l": (3, 2, 2, 2)}
+    generator = np.random.default_rng(0)
+    given = {
+        n: generator.standard_normal(s).astype(np.float32) for n, s in shapes.items() if f" {n}" in plain
+    }
+    np.testing.assert_array_equal(run(precise, **given), run(plain, **given))

@@ -123,6 +123,9 @@ INLINE float round_f8e5m2(float x) { return from_f8e5m2(to_f8e5m2(x)); }
 
 #include "arithmetic.h"
 
+/* Half a spacing is added to the bits of the size, and what is below a spacing cut off; infinities and NaN stay. */
+INLINE float tf32_f32(float a) { return fabsf(a) < INFINITY ? float_of((bits_of(a) + 0x1000) & 0xffffe000) : a; }
+
 #if defined(__FMA__) || defined(__aarch64__)
 INLINE float fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 INLINE double fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
@@ -323,6 +326,9 @@ EACH(f64x8, abs_f64x8, abs_f64)
 EACH(f32x8, log2_f32x8, log2_f32)
 EACH(f32x8, sin_f32x8, sin_f32)
 INLINE f32x8 abs_f32x8(f32x8 a) { return (f32x8)((i32x8)a & 0x7fffffff); }
+INLINE f32x8 tf32_f32x8(f32x8 a) {
+  return select_f32x8(abs_f32x8(a) < INFINITY, (f32x8)(((u32x8)a + 0x1000) & 0xffffe000), a);
+}
 #if defined(HAS_AVX2_BUILTINS)
 INLINE f32x8 sqrt_f32x8(f32x8 a) { return __builtin_ia32_sqrtps256(a); }
 INLINE f32x8 floor_f32x8(f32x8 a) { return __builtin_ia32_roundps256(a, 1); }

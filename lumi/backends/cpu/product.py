@@ -10,9 +10,14 @@ from lumi.llir.product import Product, Tensor
 
 
 def find(kernel: Kernel) -> Product | None:
-    """The product that a kernel is, when BLAS can compute it: plain, of f32, in rows."""
+    """The product that a kernel is, when BLAS can compute it: plain, of f32 that nothing rounds, in rows."""
     found = product.find(kernel)
-    if found is None or any(t.dtype != F32 for t in found.tensors) or not found.is_plain:
+    if (
+        found is None
+        or any(t.dtype != F32 for t in found.tensors)
+        or not found.is_plain
+        or any(found.rounded)
+    ):
         return None
     return found.row_major()
 

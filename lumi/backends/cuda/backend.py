@@ -80,9 +80,15 @@ class CudaBackend:
         known = self._schedules.get(id(kernel.body))
         if known is None or known[0] is not kernel.body:
             every = schedule.schedules(kernel, self._tf32)
-            kept = [s for s in every if not (self._exact and ROUNDING in s.options)]
+            kept = [s for s in every if not (self._exact and self._rounds(kernel, s))]
             known = self._schedules[id(kernel.body)] = kernel.body, kept
         return known[1]
+
+    def _rounds(self, kernel: Kernel, schedule: Schedule) -> bool:
+        """Whether a schedule rounds otherwise than the kernel: the library has its own way to TF32."""
+        if schedule.template == gemm.TEMPLATE:
+            return any(self._product(kernel).rounded)
+        return ROUNDING in schedule.options
 
     def cost_together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The analytic estimate of one launch of them."""

@@ -56,8 +56,11 @@ def _has_epilogue(found: Product) -> bool:
 
 
 def schedules(found: Product, tf32: bool) -> tuple[Schedule, ...]:
-    """The schedules of a product; with `tf32` those in TF32 come first, if it is one of f32."""
-    if not (tf32 and is_f32(found)):
+    """The schedules of a product; those in TF32 come first, if it is one of f32.
+
+    They are among them with `tf32`, and where both factors are rounded so anyway.
+    """
+    if not (is_f32(found) and (tf32 or all(found.rounded))):
         return SCHEDULES
     return (*(Schedule(TEMPLATE, (*s.options, TF32)) for s in SCHEDULES), *SCHEDULES)
 

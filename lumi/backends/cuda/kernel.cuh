@@ -48,7 +48,7 @@ template <typename T> INLINE T *settled(T *p) {
 /* Where something lies in shared memory. */
 INLINE u32 shared_place(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
-/* ---- halves ---- */
+/* ---- halves and TF32 ---- */
 
 INLINE float from_bf16(u16 raw) { return __uint_as_float((u32)raw << 16); }
 INLINE u16 to_bf16(float x) {
@@ -67,6 +67,11 @@ INLINE u16 to_f16(float x) {
   u16 raw;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(raw) : "f"(x));
   return x != x ? 0x7e00 : raw;
+}
+INLINE u32 to_tf32(float x) {
+  u32 raw;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(raw) : "f"(x));
+  return raw;
 }
 INLINE u32 bits_of(float x) { return __float_as_uint(x); }
 INLINE float float_of(u32 bits) { return __uint_as_float(bits); }
@@ -102,6 +107,8 @@ INLINE float round_f8e5m2(float x) { return from_f8e5m2(to_f8e5m2(x)); }
 /* ---- arithmetic ---- */
 
 #include "arithmetic.h"
+
+INLINE float tf32_f32(float a) { return float_of(to_tf32(a)); }
 
 /* The larger of two numbers, of two zeros any; NaN if one is. */
 INLINE float most(float a, float b) {

@@ -137,11 +137,6 @@ INLINE void take_rows(u32 (&a)[TILES][4], float (&v)[2 * TILES][COLUMNS], int k)
 
 /* ---- factors of f32 in registers, rounded to TF32 ---- */
 
-INLINE u32 to_tf32(float x) {
-  u32 y;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-  return y;
-}
 INLINE float load_float(u32 from) {
   float x;
   asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from));

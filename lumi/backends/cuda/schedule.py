@@ -46,7 +46,7 @@ from lumi.backends.cuda import (
 from lumi.backends.cuda.emit import STAGED, TOGETHER
 from lumi.backends.cuda.library import find_library
 from lumi.backends.cuda.mma import known
-from lumi.llir.kernel import Dot, Kernel, Reduce, Schedule, Step, walk
+from lumi.llir.kernel import Dot, Kernel, Map, Reduce, Schedule, Step, walk
 
 DEFAULT = Schedule("simt")
 """The schedule that works for every kernel."""
@@ -106,7 +106,10 @@ _WALKS = tuple(
 
 
 def schedules(kernel: Kernel, tf32: bool = False) -> tuple[Schedule, ...]:
-    """Every schedule of a kernel, the one that always works first; with `tf32` also those in TF32."""
+    """Every schedule of a kernel, the one that always works first.
+
+    Those in TF32 are among them where the kernel rounds its factors so, and with `tf32` for all of f32.
+    """
     reduces = any(isinstance(s, Dot | Reduce) for s in walk(kernel.body))
     product = gemm.find(kernel) if reduces and find_library() is not None else None
     return (
@@ -116,9 +119,17 @@ def schedules(kernel: Kernel, tf32: bool = False) -> tuple[Schedule, ...]:
         *(gemm.schedules(product, tf32) if product is not None else ()),
         *(known.look(kernel).groups if reduces else ()),
         *(known.look(kernel).schedules if reduces else ()),
-        *(known.look(kernel, tf32).schedules if reduces and tf32 else ()),
+        *(_in_tf32(kernel, tf32) if reduces else ()),
         *(_REDUCING if reduces else _ELEMENTWISE),
     )
+
+
+def _in_tf32(kernel: Kernel, tf32: bool) -> tuple[Schedule, ...]:
+    """The schedules of warps that multiply f32 in TF32."""
+    if not tf32 and not any(isinstance(s, Map) and s.op == "tf32" for s in walk(kernel.body)):
+        return ()
+    found = known.look(kernel, tf32=True)
+    return found.schedules if tf32 or (found.form is not None and found.form.asks) else ()
 
 
 def together(

@@ -28,7 +28,7 @@ SPACING = {F8E5M2: 0.25, F8E4M3: 0.125, F16: 2.0**-10, BF16: 2.0**-7, F32: 2.0**
 SPECIAL = (
     *(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 3.0, 80.0, -80.0, 127.0, 127.5, 128.0, -128.0, -129.0),
     *(255.0, 256.0, 1e-30, -1e-30, 1e-41, 2.0**24, 2.0**24 + 1, -(2.0**31), 2.0**31, 2.0**63, -(2.0**63)),
-    *(65504.0, 65520.0, 1e30, np.inf, -np.inf, np.nan, 1 / 3, np.pi),
+    *(1 + 2.0**-11, -1 - 2.0**-11, 1 + 2.0**-12, 65504.0, 65520.0, 1e30, np.inf, -np.inf, np.nan, 1 / 3, np.pi),
 )
 
 
@@ -37,6 +37,7 @@ def cases() -> Iterator[tuple[str, DType, DType, int]]:
     for dtype in FLOATS:
         yield from ((op, dtype, dtype, 1) for op in FLOAT_UNARY)
         yield from ((op, dtype, dtype, 2) for op in FLOAT_BINARY)
+    yield ("tf32", F32, F32, 1)
     for dtype in INTS:
         yield from ((op, dtype, dtype, 2) for op in INT_BINARY)
         yield ("abs", dtype, dtype, 1)

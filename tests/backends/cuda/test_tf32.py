@@ -93,3 +93,31 @@ def test_model_in_tf32_is_near_the_cpu(mode: Mode) -> None:
         scale = np.abs(cpu).max()
         np.testing.assert_allclose(plain, cpu, rtol=0, atol=1e-5 * scale)
         np.testing.assert_allclose(relaxed, cpu, rtol=0, atol=4e-3 * scale)
+
+
+ASKING = MODEL.replace("-> [s n]", "-> [s n] :precision tf32")
+
+
+def test_model_that_asks_for_tf32_has_it() -> None:
+    """Every schedule of its products is measured and found right; results are those of the CPU, which rounds too."""
+    work = compile_model(Source("layers", ASKING), Options(target="cuda"), Stage.KERNELS)
+    backend, found = CudaBackend(), set[str]()
+    for key, (variant, region) in work.distinct().items():
+        graph, hint = work.found[key].graph, variant.box.hints()[0]
+        for number, step in enumerate(graph.steps):
+            for schedule in backend.schedules(step.kernel):
+                steps = list(graph.steps)
+                steps[number] = Step(step.kernel, schedule)
+                told = backend.measure(region, KernelGraph(tuple(steps), graph.temporaries), hint)
+                assert not isinstance(told, Failure) or told.reason in (Reason.ILLEGAL, Reason.MEMORY), told
+                if not isinstance(told, Failure) and is_tf32(schedule):
+                    found.add(schedule.template)
+    assert found == {gemm.TEMPLATE, "mma"}
+    source, exact = Source("layers", ASKING), ("exact",)
+    plans = [compile_plan(source, Options(target=t, families=exact)) for t in ("cuda", "cpu")]
+    assert any(is_tf32(k.schedule) for k in plans[0].kernels)
+    sessions = [Session(p, init="random", seed=3) for p in plans]
+    for seq in (256, 1, 77):
+        x = np.random.default_rng(seq).standard_normal((seq, 512)).astype(np.float32)
+        gpu, cpu = (np.asarray(s.run({"x": x}, {})["y"], np.float64) for s in sessions)
+        np.testing.assert_allclose(gpu, cpu, rtol=0, atol=2e-4 * np.abs(cpu).max())

@@ -15,7 +15,7 @@ def is_between_zero_and_one(table: Mapping[str, Definition], operand: Operand) -
     match table[operand]:
         case Map(_, "exp2", (argument,)):
             return is_at_most_zero(table, argument)
-        case Map(_, op, (argument,)) if op.startswith("cast."):
+        case Map(_, op, (argument,)) if op == "tf32" or op.startswith("cast."):
             return is_between_zero_and_one(table, argument)
         case Map(_, "sel", (_, a, b)) | Map(_, "mul", (a, b)) | Map(_, "max", (a, b)):
             return is_between_zero_and_one(table, a) and is_between_zero_and_one(table, b)

@@ -55,17 +55,22 @@ class Factors:
                 continue
             if row in self.axes(b) or column in self.axes(a):
                 raise RefusalError("both factors have the rows or the columns")
-            left, right = self.load(a), self.load(b)
             reasons = list[str]()
             for summed in self.ranked(set(over)):
                 others = tuple(x for x in over if x != summed)
                 try:
-                    made = self.stored(left, row, summed), self.stored(right, column, summed)
+                    made = self.stored(a, row, summed), self.stored(b, column, summed)
                     return Product(var, *made, column, summed, others)
                 except RefusalError as error:
                     reasons.append(str(error))
             raise RefusalError(reasons[0] if reasons else "it sums over nothing")
         raise RefusalError("a product lacks the rows or the columns of the others")
+
+    def unrounded(self, operand: Operand) -> Operand:
+        """A factor before the kernel rounds it to TF32, which the product of f32 does."""
+        definition = self.table[operand] if isinstance(operand, str) else None
+        is_rounded = F32 in self.kinds and isinstance(definition, Map) and definition.op == "tf32"
+        return definition.args[0] if is_rounded and isinstance(definition, Map) else operand
 
     def load(self, operand: Operand) -> Load:
         """The load that a factor is."""
@@ -81,8 +86,10 @@ class Factors:
             raise RefusalError(f"a factor is read as {definition.dtype}")
         return definition
 
-    def stored(self, load: Load, outer: str, summed: str) -> Stored:
+    def stored(self, operand: Operand, outer: str, summed: str) -> Stored:
         """How a factor lies in memory along the two axes of a tile."""
+        inner = self.unrounded(operand)
+        load = self.load(inner)
         steps = {axis: spell.step(load.access, axis) for axis in long(self.kernel, load.axes)}
         if any(steps.get(axis) is None for axis in (outer, summed)):
             raise RefusalError("a factor is not read along lines")
@@ -91,4 +98,4 @@ class Factors:
         along = [axis for axis in (summed, outer) if steps[axis] == 1]
         if not along:
             raise RefusalError("neighbours in a factor lie apart")
-        return Stored(load, outer, summed, along[0])
+        return Stored(load, outer, summed, along[0], inner is not operand)

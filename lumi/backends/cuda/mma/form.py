@@ -33,13 +33,14 @@ class Stored:
     """A factor that lies in memory as it is multiplied, or as f32 that is rounded to TF32.
 
     `outer` is the axis it gives the result, `summed` the one it is summed over; neighbours along one of
-    them, `along`, are neighbours in memory.
+    them, `along`, are neighbours in memory.  `asked` says that the kernel itself rounds it to TF32.
     """
 
     load: Load
     outer: str
     summed: str
     along: str
+    asked: bool = False
 
     @property
     def is_summed_along(self) -> bool:
@@ -52,12 +53,13 @@ class Computed:
     """A factor that the kernel computes, of rows and the summed axis.
 
     It is `exact` when all of its values are of the other factor's type, and `bounded` when they are known
-    to lie between 0 and 1.
+    to lie between 0 and 1.  `asked` says that the kernel itself rounds it to TF32, after `value`.
     """
 
     value: str
     exact: bool
     bounded: bool
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,11 @@ class Form:
     def is_tf32(self) -> bool:
         """Whether factors are rounded to TF32."""
         return self.dtype == F32
+
+    @property
+    def asks(self) -> bool:
+        """Whether the kernel itself rounds every factor to TF32."""
+        return self.is_tf32 and all(f.asked for p in self.products for f in (p.a, p.b))
 
     @property
     def piece(self) -> int:

@@ -195,19 +195,20 @@ class _Recogniser:
             ):
                 if column in self.factors.axes(a) or row in self.factors.axes(b):
                     raise RefusalError("both factors have the rows or the columns")
-                stored = self.factors.stored(self.factors.load(b), column, axis)
+                stored = self.factors.stored(b, column, axis)
                 return Product(dot.var, self._computed(a, stored.load.access.dtype), stored, column, axis, ())
         raise RefusalError("a product lacks the rows or the columns of the others")
 
     def _computed(self, operand: Operand, dtype: DType) -> Computed:
-        assert isinstance(operand, str)
-        definition = self.table[operand]
+        inner = self.factors.unrounded(operand)
+        assert isinstance(inner, str), "a factor with rows is no number"
+        definition = self.table[inner]
         exact = dtype == F32
         if isinstance(definition, Map) and definition.op == "cast.f32":
             (argument,) = definition.args
-            inner = self.table[argument] if isinstance(argument, str) else None
-            exact = isinstance(inner, Map) and inner.op == f"cast.{dtype}"
-        return Computed(operand, exact, is_between_zero_and_one(self.table, operand))
+            narrow = self.table[argument] if isinstance(argument, str) else None
+            exact = isinstance(narrow, Map) and narrow.op == f"cast.{dtype}"
+        return Computed(inner, exact, is_between_zero_and_one(self.table, inner), inner is not operand)
 
     def _check_reduction(self, statement: Reduce, row: str, axis: str) -> None:
         if long(self.kernel, statement.over) != (axis,):

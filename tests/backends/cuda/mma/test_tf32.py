@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from lumi.backends.cpu import interpret
+from lumi.backends.cuda import gemm, schedule
 from lumi.backends.cuda.backend import CudaBackend
 from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
@@ -22,7 +24,7 @@ from lumi.backends.cuda.tf32 import is_tf32
 from lumi.compiler import Options, Stage, compile_model
 from lumi.dtype import F32
 from lumi.errors import Source
-from lumi.llir.kernel import Kernel, Schedule, Step, written
+from lumi.llir.kernel import Dot, Kernel, Loop, Map, Schedule, Statement, Step, walk, written
 from lumi.search.child import SharedMemory
 from lumi.search.data import Bench
 from lumi.search.samples import cut_to_tf32
@@ -61,6 +63,9 @@ EXACT = 2e-5
 COARSE = 4e-3
 """The same of factors that are rounded."""
 
+FEW = 4e-4
+"""The same where some of the factors are rounded to another neighbour."""
+
 
 def schedules(kernel: Kernel) -> tuple[Schedule, ...]:
     return look(kernel, tf32=True).schedules
@@ -93,6 +98,20 @@ def check(name: str, run: Callable[[dict[str, np.ndarray]], None]) -> None:
             assert_close(got[buffer], want[buffer], F32, limit, buffer)
 
 
+def asking(kernel: Kernel, but: str = "") -> Kernel:
+    """A kernel of f32 that itself rounds the factors of its products, but for one if `but` names it."""
+    factors = {f for s in walk(kernel.body) if isinstance(s, Dot) for f in (s.a, s.b)} - {but}
+
+    def rounding(statement: Statement) -> Statement:
+        if isinstance(statement, Loop):
+            return replace(statement, body=tuple(map(rounding, statement.body)))
+        if isinstance(statement, Map) and statement.var in factors:
+            return replace(statement, op="tf32", args=statement.args[:1])
+        return statement
+
+    return replace(kernel, body=tuple(map(rounding, kernel.body)))
+
+
 # -- where they are offered
 
 
@@ -102,6 +121,35 @@ def test_tf32_is_offered_only_where_it_is_allowed(kernel: Kernel) -> None:
     assert not any(is_tf32(s) or s.template in (TEMPLATE, "wgmma") for s in plain)
     mine = [s for s in allowing if s.template == TEMPLATE]
     assert mine and all(map(is_tf32, mine))
+
+
+@pytest.mark.parametrize("kernel", [KERNELS["wide tile"][0], KERNELS["rows of a loop"][0]])
+def test_kernel_asks_for_tf32_where_it_rounds_every_factor(kernel: Kernel) -> None:
+    """One factor that stays f32 is multiplied as f32."""
+    mine, allowed = asking(kernel), look(kernel, tf32=True).schedules
+    for exact in (False, True):
+        found = [s for s in CudaBackend(exact).schedules(mine) if s.template == TEMPLATE]
+        assert tuple(found) == allowed
+    factor = next(s.b for s in walk(kernel.body) if isinstance(s, Dot))
+    assert not any(map(is_tf32, CudaBackend().schedules(asking(kernel, but=str(factor)))))
+    assert any(map(is_tf32, CudaBackend(tf32=True).schedules(asking(kernel, but=str(factor)))))
+
+
+def test_what_tensor_cores_round_is_not_rounded_before() -> None:
+    kernel, number = KERNELS["odd"]
+    steps = [Step(k, schedules(kernel)[number]) for k in (kernel, asking(kernel))]
+    assert emit(steps[0], "kernel").text == emit(steps[1], "kernel").text
+
+
+def test_library_is_asked_too_unless_its_roundings_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "find_library", lambda: "libcublasLt.so.13")
+    text = '(defmodel m [(a f32 [512 512]) (b f32 [512 512])] "Product." (matmul a b :precision tf32))'
+    work = compile_model(Source("m", text), Options(target="cuda"), Stage.KERNELS)
+    (found,) = work.found.values()
+    (step,) = found.graph.steps
+    for exact, precisions in ((False, {True, False}), (True, set())):
+        calls = [s for s in CudaBackend(exact).schedules(step.kernel) if s.template == gemm.TEMPLATE]
+        assert set(map(is_tf32, calls)) == precisions
 
 
 @pytest.mark.parametrize(
@@ -173,6 +221,19 @@ def test_products_are_right(name: str, early: bool) -> None:
     kernel, number = KERNELS[name]
     emulated = Emulated(Step(kernel, schedules(kernel)[number]))
     check(name, lambda arrays: emulated.run(arrays, SIZES, early=early, backwards=early))
+
+
+@pytest.mark.skipif(not is_possible(), reason="there is no g++")
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_the_kernel_rounds_is_rounded_alike(name: str) -> None:
+    """As the numpy executor rounds it: as exact as f32, but for weights a digit of which may be another one."""
+    kernel, number = asking(KERNELS[name][0]), KERNELS[name][1]
+    want = given(kernel, np.asarray)
+    got = {n: a.copy() for n, a in want.items()}
+    interpret.run(kernel, want, SIZES)
+    Emulated(Step(kernel, schedules(kernel)[number])).run(got, SIZES, early=False, backwards=True)
+    for buffer in written(kernel):
+        assert_close(got[buffer], want[buffer], F32, FEW if name in WEIGHED else EXACT, buffer)
 
 
 @pytest.mark.skipif(not is_possible(), reason="there is no g++")
