@@ -42,8 +42,8 @@ def evaluate(
     A buffer that is stored and missing is made: zeros of its access's shape, in f64 for floats when
     `wide`.  Given buffers may have any shape of the same size; floats of any width are taken as values,
     and unsigned integers stand for the raw floats that numpy lacks.  Sums of products take what `factors`
-    makes of their f32 factors, where it stands for every rounding to TF32.  Raises `ValueError` when an access leaves its buffer unclamped or when a
-    produced buffer is read before its store.
+    makes of their f32 factors, where it stands for every rounding to TF32.  Raises `ValueError` when an
+    access leaves its buffer unclamped or when a produced buffer is read before its store.
     """
     ranges = {a.name: range(dim.value(a.extent, dims)) for a in region.axes}
     frame = Frame(ranges, dims, region.accesses, buffers, wide, set(region.produced), factors=factors)

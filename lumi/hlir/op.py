@@ -23,11 +23,10 @@ scatter cast) and the view, eleven are here only because a composition would not
 Exact meanings: integer add, mul wrap at their width.  `mod` is `a - b*floor(a/b)` (the divisor's sign);
 `trunc-div`, `trunc-rem` round toward zero; integer division by zero gives 0 and remainder by zero gives a.
 `less-than` gives bool; bool add is or, bool mul is and.  `max` propagates NaN.  A reduction over nothing
-gives the identity.  `tf32` is the nearest number with the 10 upper bits of the mantissa, of two the one
-farther from 0; f16 and bf16 have no more.  `cast` float → int truncates toward zero and saturates, NaN gives 0; int → int wraps;
-anything → bool is `!= 0`.  Arithmetic on floats of fewer than four bytes (f16, bf16,
-f8e4m3, f8e5m2) computes in f32 and rounds once per op; their reductions accumulate in f32 and round at
-their end.
+gives the identity.  `tf32` is the nearest number with 10 bits of mantissa, of two the one farther from 0;
+f16 and bf16 have no more.  `cast` float → int truncates toward zero and saturates, NaN gives 0; int → int
+wraps; anything → bool is `!= 0`.  Arithmetic on floats of fewer than four bytes (f16, bf16, f8e4m3, f8e5m2)
+computes in f32 and rounds once per op; their reductions accumulate in f32 and round at their end.
 """
 
 from __future__ import annotations

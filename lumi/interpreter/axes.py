@@ -73,7 +73,7 @@ def einsum(interpreter: Interpreter, form: List, scope: Scope) -> Value:
 
 
 def _is_tf32(interpreter: Interpreter, options: Sequence[Form], dtype: DType, scope: Scope) -> bool:
-    """Whether `:precision`, which is nil unless it is given, is `tf32`, and tensors of `dtype` can have it."""
+    """Whether `:precision`, nil unless it is given, is `tf32`, which tensors of `dtype` must then have."""
     positional, keywords = interpreter.arguments(options, scope)
     if positional or any(name != "precision" for name in keywords):
         what = f"takes no {printer.show(options[0])} behind the result"

@@ -1,7 +1,8 @@
 """Products of f32 in TF32: which schedules round factors so, and how many operations that makes a second.
 
 Tensor cores multiply f32 of which only 10 bits of the mantissa are left, and add the products up in f32.
-Nothing does so by itself: a kernel that rounds its factors so anyway, or `--relaxed tf32`, has such schedules offered.
+Nothing does so by itself: such schedules are offered for kernels that round their factors so anyway, and with
+`--relaxed tf32`.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ ASKING = MODEL.replace("-> [s n]", "-> [s n] :precision tf32")
 
 
 def test_model_that_asks_for_tf32_has_it() -> None:
-    """Every schedule of its products is measured and found right; results are those of the CPU, which rounds too."""
+    """Every schedule of its products is measured and found right; the CPU, which rounds too, agrees."""
     work = compile_model(Source("layers", ASKING), Options(target="cuda"), Stage.KERNELS)
     backend, found = CudaBackend(), set[str]()
     for key, (variant, region) in work.distinct().items():

@@ -226,7 +226,7 @@ def test_products_are_right(name: str, early: bool) -> None:
 @pytest.mark.skipif(not is_possible(), reason="there is no g++")
 @pytest.mark.parametrize("name", KERNELS)
 def test_what_the_kernel_rounds_is_rounded_alike(name: str) -> None:
-    """As the numpy executor rounds it: as exact as f32, but for weights a digit of which may be another one."""
+    """As the numpy executor rounds it: as exact as f32, but for weights that may be rounded the other way."""
     kernel, number = asking(KERNELS[name][0]), KERNELS[name][1]
     want = given(kernel, np.asarray)
     got = {n: a.copy() for n, a in want.items()}
