@@ -758,7 +758,7 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         }
       }
       turn++;
-      rows.release(0);
+      rows.release(rows.slot);
       rows.next();
       late.await();
       products_begin();

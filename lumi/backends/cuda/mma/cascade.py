@@ -125,12 +125,12 @@ class CascadeWriter(TurnWriter):
             if plan.stages > 1:
                 self._fetch(self.second_tiles, f"live.first + {n}", str(n), span)
 
-    def copy_rows(self) -> None:
-        """Copy the rows of the block."""
+    def copy_rows(self, place: str = "shared") -> None:
+        """Copy the rows of the block to an address."""
         for factor in factors(self.found.products, "a"):
             tile = self.plan.tile(factor)
             starts = {factor.outer: "first_row", factor.summed: "0"}
-            self.copy(tile, self.at(tile, "shared"), starts, {})
+            self.copy(tile, self.at(tile, place), starts, {})
 
     def copy_turn(self, tiles: list[Tile], turn: str, span: Range) -> None:
         """Copy tiles of positions of a turn to the address `stage`."""

@@ -7,6 +7,9 @@ by what follows them the tiles that are masked in part come first.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
 from lumi.backends.clike.loops import loop_range
 from lumi.backends.clike.scope import Range
 from lumi.backends.cuda.mma.cascade import CascadeWriter
@@ -23,7 +26,7 @@ class _Turns(Role, CascadeWriter):
 
     def begin(self) -> None:
         """The rings: of the rows, of the positions' first factors, and of their second ones."""
-        self.rings({"rows": 1, "early": self.plan.stages, "late": self.plan.stages})
+        self.rings({"rows": self.plan.cells_kept, "early": self.plan.stages, "late": self.plan.stages})
 
     def open_span(self) -> Range:
         """The positions of the loop, and the tiles of them that are not skipped."""
@@ -37,7 +40,12 @@ class _Turns(Role, CascadeWriter):
 
     def stage(self, ring: str) -> str:
         """CUDA for the address of the stage at hand."""
-        return f"shared + {self.plan.kept} + {ring}.slot * {self.plan.stage}"
+        return f"shared + {self.plan.turns_place} + {ring}.slot * {self.plan.stage}"
+
+    @property
+    def rows_place(self) -> str:
+        """CUDA for the address of the rows at hand."""
+        return f"shared + rows.slot * {self.plan.kept}" if self.plan.ahead else "shared"
 
 
 class CascadeFeed(_Turns):
@@ -56,7 +64,7 @@ class CascadeFeed(_Turns):
         with w.block("if (live.first < live.last) "):
             with w.block(""):
                 self.claim("rows", [self.plan.tile(f) for f in factors(self.found.products, "a")])
-                self.copy_rows()
+                self.copy_rows(self.rows_place)
                 self.sent("rows")
             with w.block("for (int turn = live.last - 1; turn >= live.first; turn--) "):
                 self._copy("early", self.first_tiles, "turn", span)
@@ -96,24 +104,48 @@ class CascadeUse(_Turns):
 
     def cell(self) -> None:
         """The loop and the results."""
-        w, form = self.w, self.form
-        w.line("const int pair = lane % 4 * 2;")
-        w.line("const int column = first_column + pair;")
-        self.open_columns(form.column, "column")
+        self.open_result()
         self.tiles.held.clear()
         span = self.open_span()
         self.begin_carries()
-        with w.block("if (live.first < live.last) "):
+        with self.w.block("if (live.first < live.last) "):
             self._all_turns(span)
         self.finish_carries()
-        self.store_all(form.stores)
+        self.store_all(self.form.stores)
+
+    def open_result(self) -> None:
+        """Share the columns of a result."""
+        self.w.line("const int pair = lane % 4 * 2;")
+        self.w.line("const int column = first_column + pair;")
+        self.open_columns(self.form.column, "column")
 
     # -- turns
 
     def _all_turns(self, span: Range) -> None:
         """All turns: the first, those after it, and what the last one leaves to be summed up."""
-        w, plan = self.w, self.plan
+        w = self.w
         self.open_positions("", span)
+        self.open_factors()
+        w.line("int turn = live.last - 1;")
+        self.hold_loads()
+        w.line("rows.await();")
+        never_ragged = self.is_never_ragged(span)
+        with w.block("", tile=True):
+            self.open_turn(span)
+            w.line("early.await();")
+            self.issue_first()
+            w.line("products_await<0>();")
+            self.take_first()
+            self._compute(span, never_ragged, follows=False)
+        self.all_loops(span, never_ragged)
+        w.line("late.await();")
+        self.issue_second()
+        w.line("products_await<0>();")
+        self.take_second()
+
+    def open_factors(self) -> None:
+        """Declare the products of a turn, and the factors that are made of them."""
+        w, plan = self.w, self.plan
         self.results: dict[str, str] = {}
         for product in self.found.products:
             self.results[product.var] = w.fresh("s")
@@ -123,37 +155,27 @@ class CascadeUse(_Turns):
             assert isinstance(computed, Computed), "a cascade sums up what it computes"
             self.weights[computed] = w.fresh("p")
             w.line(f"u32 {self.weights[computed]}[{plan.steps(plan.columns)}][1][4];")
-        w.line("int turn = live.last - 1;")
-        self.hold_loads()
-        w.line("rows.await();")
-        never_ragged = self._is_never_ragged(span)
-        with w.block("", tile=True):
-            self._open_turn(span)
-            w.line("early.await();")
-            self._issue_first()
-            w.line("products_await<0>();")
-            self._take_first()
-            self._compute(span, never_ragged, follows=False)
+
+    def all_loops(self, span: Range, never_ragged: bool) -> None:
+        """All turns after the first, then let go of the rows."""
+        w = self.w
         if never_ragged:
             self._loop(span, "live.first", whole=True)
         else:
             self._loop(span, "whole.last", whole=False)
             self._loop(span, "whole.first", whole=True)
             self._loop(span, "live.first", whole=False)
-        w.line("rows.release(0);")
+        w.line("rows.release(rows.slot);")
         w.line("rows.next();")
-        w.line("late.await();")
-        self._issue_second()
-        w.line("products_await<0>();")
-        self._take_second()
 
-    def _is_never_ragged(self, span: Range) -> bool:
+    def is_never_ragged(self, span: Range) -> bool:
         """Whether no tile of the loop is masked or ends behind it."""
         if self.masks.terms or self.is_sparse or self.loop.chunk is not None:
             return False
         return is_whole(self.form, self.axis, self.plan.columns)
 
-    def _open_turn(self, span: Range) -> None:
+    def open_turn(self, span: Range) -> None:
+        """Find the positions of a turn."""
         w, plan = self.w, self.plan
         w.line(f"const int first = {span.start} + turn * {plan.columns};")
         w.ranges[self.axis] = Range("first", span.stop, bound=plan.columns)
@@ -163,30 +185,33 @@ class CascadeUse(_Turns):
         w = self.w
         header = f"for (turn--; turn >= most_of({until}, live.first); turn--) "
         with w.block(header, tile=True):
-            self._open_turn(span)
-            self._await_order()
+            self.open_turn(span)
+            self.await_order()
             w.line("early.await();")
-            self._issue_first()
+            self.issue_first()
             w.line("late.await();")
-            self._issue_second()
-            self._pass_order()
+            self.issue_second()
+            self.pass_order()
             w.line("products_await<1>();")
-            self._take_first()
+            self.take_first()
             self._compute(span, whole, follows=True)
         w.line("turn++;")
 
-    def _await_order(self) -> None:
+    def await_order(self) -> None:
+        """Wait until it is this group's turn to multiply."""
         if self.plan.in_order:
             self.w.line(f"order_await<{2 * GROUP}>(team);")
 
-    def _pass_order(self) -> None:
+    def pass_order(self) -> None:
+        """Let the next group multiply."""
         if self.plan.in_order:
             following = f"team == {self.plan.groups - 1} ? 0 : team + 1"
             self.w.line(f"order_pass<{2 * GROUP}>({following});")
 
     # -- products
 
-    def _issue_first(self) -> None:
+    def issue_first(self) -> None:
+        """Begin the products of a turn."""
         w = self.w
         w.line("products_begin();")
         with w.block(""):
@@ -198,12 +223,12 @@ class CascadeUse(_Turns):
     def _issue(self, product: Product, result: str, starts: bool) -> None:
         plan = self.plan
         if isinstance(product.a, Stored):
-            a = self.at(plan.tile(product.a), "shared")
+            a = self.at(plan.tile(product.a), self.rows_place)
         else:
             a = self.weights[product.a]
         self.products(product, result, a, self.at(plan.tile(product.b), "stage"), starts)
 
-    def _take_first(self) -> None:
+    def take_first(self) -> None:
         """The products of the turn have come."""
         for product in self.found.products:
             self.w.line(f"settle({self.results[product.var]});")
@@ -211,43 +236,58 @@ class CascadeUse(_Turns):
         self.w.line("early.release(early.slot);")
         self.w.line("early.next();")
 
-    def _issue_second(self) -> None:
+    def issue_second(self) -> None:
+        """Begin to sum up what a turn computed."""
         w = self.w
         w.line("products_begin();")
         with w.block(""):
             w.line(f"const u32 stage = {self.stage('late')};")
             for update in self.found.updates:
-                self._issue(update.product, self._sum_of(update), starts=False)
+                self._issue(update.product, self.sum_of(update), starts=False)
         w.line("products_end();")
 
-    def _take_second(self) -> None:
+    def take_second(self) -> None:
         """The turn before this one is summed up."""
-        for update in self.found.updates:
-            self.w.line(f"settle({self._sum_of(update)});")
-        for weights in self.weights.values():
-            self.w.line(f"settle({weights});")
+        self.settle_second()
         self.w.line("late.release(late.slot);")
         self.w.line("late.next();")
 
-    def _sum_of(self, update: Update) -> str:
+    def settle_second(self) -> None:
+        """The sums may be read, and what they were made of written."""
+        for update in self.found.updates:
+            self.w.line(f"settle({self.sum_of(update)});")
+        for weights in self.weights.values():
+            self.w.line(f"settle({weights});")
+
+    def sum_of(self, update: Update) -> str:
+        """The array of a sum so far."""
         return self.tiles.held[update.carry.previous].name
 
     # -- what becomes of products
 
     def _compute(self, span: Range, whole: bool, follows: bool) -> None:
         """Compute what is carried and what is multiplied next, the turn before being summed up meanwhile."""
+        with self.turn_elements(span, whole) as arrays:
+            if follows:
+                self.w.line("products_await<0>();")
+                self.take_second()
+                for update in self.found.updates:
+                    self.scale(update)
+            self.round_factors(arrays)
+
+    @contextmanager
+    def turn_elements(self, span: Range, whole: bool) -> Iterator[Mapping[Computed, str]]:
+        """The elements of a turn, of which the computed factors are given; then the next rows."""
         held = dict(self.tiles.held)
         self.open_positions("" if whole else span.stop, span)
         self.compute_elements(whole)
-        arrays = {computed: self.weights_of(computed) for computed in self.weights}
-        if follows:
-            self.w.line("products_await<0>();")
-            self._take_second()
-            for update in self.found.updates:
-                self.scale(update)
-        with self.w.block(f"#pragma unroll\nfor (int k = 0; k < {self.plan.steps(self.plan.columns)}; k++) "):
-            for computed, array in arrays.items():
-                self.w.line(f"take_rows<{self.bf16}, false>({self.weights[computed]}[k], {array}, k);")
+        yield {computed: self.weights_of(computed) for computed in self.weights}
         self.advance_rows()
         self.tiles.held = held
         self.elements.scaled.clear()
+
+    def round_factors(self, arrays: Mapping[Computed, str]) -> None:
+        """Round computed factors, whose places products no longer read."""
+        with self.w.block(f"#pragma unroll\nfor (int k = 0; k < {self.plan.steps(self.plan.columns)}; k++) "):
+            for computed, array in arrays.items():
+                self.w.line(f"take_rows<{self.bf16}, false>({self.weights[computed]}[k], {array}, k);")

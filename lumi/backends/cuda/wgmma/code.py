@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from lumi.backends.cuda import frame
 from lumi.backends.cuda.mma.recognise import recognise
+from lumi.backends.cuda.wgmma.ahead import CascadeAhead
 from lumi.backends.cuda.wgmma.cascade import CascadeFeed, CascadeUse
 from lumi.backends.cuda.wgmma.plan import GROUP, SHARES, GroupPlan, plan
 from lumi.backends.cuda.wgmma.roles import Role
@@ -19,10 +20,15 @@ def write(kernel: Kernel, options: Mapping[str, int], name: str) -> tuple[str, G
     Raises `RefusalError` for what groups of warps do not compute.
     """
     made = plan(recognise(kernel), options)
-    is_sum = made.form.cascade is None
-    feed: Role = SumFeed(made, name) if is_sum else CascadeFeed(made, name)
-    use: Role = SumUse(made, name) if is_sum else CascadeUse(made, name)
+    feed, use = _roles(made, name)
     return "\n".join([_role(feed, "feed"), _role(use, "use"), _function(use, made)]), made
+
+
+def _roles(made: GroupPlan, name: str) -> tuple[Role, Role]:
+    """Those that copy and those that multiply."""
+    if made.form.cascade is None:
+        return SumFeed(made, name), SumUse(made, name)
+    return CascadeFeed(made, name), (CascadeAhead if made.ahead else CascadeUse)(made, name)
 
 
 def _role(role: Role, what: str) -> str:
@@ -36,7 +42,7 @@ def _role(role: Role, what: str) -> str:
 def _function(use: Role, made: GroupPlan) -> str:
     """The kernel: all threads open the signals, then each does what its kind does."""
     kernel, w, name = use.kernel, use.w, use.name
-    stages = made.stages if made.form.cascade is None else 1 + 2 * made.stages
+    stages = made.stages if made.form.cascade is None else made.cells_kept + 2 * made.stages
     less, more = SHARES[made.groups]
     names = [f"map{n}" for n in range(len(made.maps))]
     given = ", ".join([frame.settled(kernel, w), *names, "signals"])

@@ -1,7 +1,8 @@
 """The numbers of a kernel whose products groups of four warps compute: tiles, groups, stages.
 
 `groups` of four warps have 64 rows each; four more warps copy.  A cascade has a ring of stages for the
-factors of its first products and one for those of what it sums up, and keeps the rows' factors beside them.
+factors of its first products and one for those of what it sums up, and keeps the rows' factors beside them:
+of two cells, where it begins one `ahead` of the end of the other.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from lumi.backends.cuda.tensormap import Box
 from lumi.backends.cuda.wgmma import box
 from lumi.backends.cuda.wgmma.box import Boxed
 from lumi.backends.cuda.wgmma.instruction import GRAIN, ROWS, WIDEST
-from lumi.llir.kernel import Schedule
+from lumi.llir.interval import interval
+from lumi.llir.kernel import Schedule, dims
 
 TEMPLATE = "wgmma"
 
@@ -61,6 +63,7 @@ class GroupPlan(Plan):
 
     in_order: bool = True
     bulk: bool = False
+    ahead: bool = False
     boxes: Mapping[tuple[str, str], Boxed] = field(init=False)
 
     placing: ClassVar[type[Placing]] = PanelPlacing
@@ -94,7 +97,17 @@ class GroupPlan(Plan):
     @property
     def shared(self) -> int:
         """Bytes of shared memory."""
-        return 2 * SIGNALS + self.kept + self.stages * self.stage
+        return 2 * SIGNALS + self.turns_place + self.stages * self.stage
+
+    @property
+    def cells_kept(self) -> int:
+        """Cells whose rows are kept at once."""
+        return 2 if self.ahead else 1
+
+    @property
+    def turns_place(self) -> int:
+        """Where the stages of turns begin."""
+        return self.cells_kept * self.kept
 
     @property
     def registers(self) -> int:
@@ -106,7 +119,8 @@ class GroupPlan(Plan):
         turn = sum(self.columns // 2 for _ in form.cascade.products)
         sums = sum(self.width_of(u.product.columns) // 2 for u in form.cascade.updates)
         factors = sum(self.columns // 4 for _ in form.cascade.updates)
-        return turn + sums + factors + 2 * len(form.cascade.rows) + others
+        rows = 2 * len(form.cascade.rows) * self.cells_kept
+        return turn + sums + factors + rows + others
 
     def boxed(self, tile: Tile) -> Boxed:
         """The box that a tile is brought by."""
@@ -137,6 +151,7 @@ def plan(form: Form, options: Mapping[str, int]) -> GroupPlan:
         False,
         bool(options.get("ordered", 1)) and groups > 1,
         bool(options.get("bulk", 0)),
+        bool(options.get("ahead", 0)),
     )
     reason = _fault(made)
     if reason:
@@ -155,6 +170,8 @@ def _fault(made: GroupPlan) -> str:
         return "the copy engine cannot bring its factors"
     if made.bulk and _ends_within(form):
         return "what lies behind the end of a sum would be brought too"
+    if made.ahead and not (made.bulk and _has_turns(form)):
+        return "a cell may have nothing to begin with"
     if any(not c.exact for c in form.computed) and not common.may_have(form, 1):
         return f"a computed factor would be rounded to {form.dtype}"
     if made.shared > ROOM:
@@ -170,13 +187,23 @@ def _ends_within(form: Form) -> bool:
     return any(loop is not None and loop.chunk is not None for loop in loops)
 
 
+def _has_turns(form: Form) -> bool:
+    """Whether a cascade takes in its first position for each row, so that no cell is without turns."""
+    kernel = form.program.kernel
+    sizes = {a: e for a, e in kernel.axes.items() if isinstance(e, int)}
+    if form.cascade is None or dims(kernel) or len(sizes) < len(kernel.axes):
+        return False
+    places = {a: (0.0, size - 1.0) for a, size in sizes.items()} | {form.cascade.axis: (0.0, 0.0)}
+    return all(interval(guard, places, {})[0] > 0 for guard in form.cascade.loop.guards)
+
+
 SUMS = tuple(
     dict(zip(("groups", "columns", "depth", "stages"), numbers, strict=True))
     for numbers in ((2, 256, 64, 4), (2, 128, 64, 4), (2, 128, 128, 3), (1, 128, 64, 6), (1, 64, 128, 4))
 )
 """Tiles, groups and stages that are tried for sums."""
 
-CASCADES = tuple(
+_TRIED = tuple(
     dict(zip(("groups", "columns", "stages", "ordered"), numbers, strict=True))
     for numbers in (
         (2, 128, 2, 1),
@@ -190,6 +217,8 @@ CASCADES = tuple(
         (2, 80, 2, 1),
     )
 )
+
+CASCADES = (*_TRIED, *(numbers | {"ahead": 1} for numbers in _TRIED[:4]))
 """Tiles, groups and stages that are tried for cascades."""
 
 

@@ -29,6 +29,9 @@ the memory's bandwidth that all of them get."""
 SIGNALLED = 100.0
 """Cycles of a turn in which groups tell each other what is full and what is free."""
 
+HIDDEN_END = 0.7
+"""Share of what follows the sums of a cell that the next one's first turn hides, where it begins ahead."""
+
 START = 3000.0
 """Cycles until a cell's first products can begin."""
 
@@ -45,7 +48,8 @@ def seconds(made: GroupPlan, dims: Mapping[str, int], machine: Machine, traffic:
     work += SIGNALLED
     waves = cells / machine.units
     rounds = max(math.ceil(waves), 1) if form.cascade is None else max(waves, 1.0)
-    compute = (rounds * (turns * work + common.epilogue(made)) + START) * common.CYCLE
+    end = common.epilogue(made) * (1 - HIDDEN_END if made.ahead else 1.0)
+    compute = (rounds * (turns * work + end) + START) * common.CYCLE
     memory = _memory(made, traffic / machine.bandwidth, turns * turn.bytes, cells, rounds)
     return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
 

@@ -17,6 +17,9 @@ class Role(TensorWriter):
 
     plan: GroupPlan
 
+    grid: tuple[str, str]
+    """CUDA for the number of tiles of rows, and of columns."""
+
     first_thread = 0
     """The first of the threads."""
 
@@ -30,6 +33,7 @@ class Role(TensorWriter):
         w.line(f"const int team = group_of_warps() - {self.first_thread // GROUP};")
         high = self.count(form.row, plan.rows, "high")
         wide = self.count(form.column, plan.width_of(form.column), "wide")
+        self.grid = high, wide
         outer = [w.extent(self.kernel.axes[a]) for a in form.outer]
         total = w.declare("int", " * ".join([*outer, high, wide]), "cells")
         self.begin()
@@ -37,7 +41,7 @@ class Role(TensorWriter):
             w.line("const int place = lap & 1 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;")
             w.line("const int cell = lap * gridDim.x + place;")
             w.line(f"if (cell >= {total}) break;")
-            self.open_cell(high, wide)
+            self.open_cell(*self.grid)
             self.cell()
         self.end()
         return w.here.lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from lumi.errors import Source
@@ -186,10 +187,11 @@ def cascade(
     out: str = "bf16",
     rounded: bool = False,
     turned: bool = False,
+    sizes: tuple[object, object] = ("seq", "keys"),
 ) -> Kernel:
     """Weights of positions j by products with rows i, their maximum carried, and sums of rows by weight.
 
-    With `turned` neighbours of what is summed are neighbours in memory.
+    With `turned` neighbours of what is summed are neighbours in memory.  `sizes` are those of i and j.
     """
     value = value or width
     buffers, before, inside, guards = SCORES[score]
@@ -220,8 +222,5 @@ def cascade(
     (let [l5 (recipz l1) o2 (mul o1 l5) r0 {stored}]
       (store (R [(+ (* {group} h) g) i e]) r0))))
 """
-    return _read(
-        text.replace(" one (mul 1.0 1.0)", "")
-        if before
-        else text.replace("one (mul 1.0 1.0)", "one (symbol seq)")
-    )
+    text = text.replace(" one (mul 1.0 1.0)", "" if before else " one (position i)")
+    return _read(re.sub(r"\b(seq|keys)\b", lambda found: str(sizes[found[0] == "keys"]), text))

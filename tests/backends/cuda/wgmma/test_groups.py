@@ -32,19 +32,30 @@ SUMS: dict[str, Kernel] = {
 }
 CASCADES: dict[str, Kernel] = {
     name: kernel for name, kernel in test_cascade.KERNELS.items() if look(kernel).groups
+} | {
+    "several cells": cascade("causal", heads=8, group=4, sizes=(1300, 1300)),
+    "several cells of few positions": cascade("full", 128, heads=8, group=4, sizes=(1300, 72)),
+    "several cells of bias": cascade("bias", 80, heads=8, group=4, sizes=(1160, 136)),
 }
 
 
 def schedules(kernel: Kernel) -> list[Schedule]:
     """The schedules of a kernel, those where the copy engine copies also with threads that do."""
     found = look(kernel).groups
-    copied = [Schedule(s.template, tuple(sorted((dict(s.options) | {"bulk": 0}).items()))) for s in found]
+    within = [s for s in found if "ahead" not in dict(s.options)]
+    copied = [Schedule(s.template, tuple(sorted((dict(s.options) | {"bulk": 0}).items()))) for s in within]
     return list(dict.fromkeys((*found, *copied)))
 
 
 def test_cascade_becomes_this(golden: Callable[..., None]) -> None:
     kernel = cascade("causal", 128)
     golden(emit(Step(kernel, look(kernel).groups[0]), "attend").text, ".cu", name="attend")
+
+
+def test_cascade_ahead_becomes_this(golden: Callable[..., None]) -> None:
+    kernel = cascade("causal", sizes=(512, 512))
+    schedule = next(s for s in look(kernel).groups if "ahead" in dict(s.options))
+    golden(emit(Step(kernel, schedule), "attend").text, ".cu", name="ahead")
 
 
 def test_product_becomes_this(golden: Callable[..., None]) -> None:
@@ -56,6 +67,7 @@ def test_kernels_compile_with_few_spills() -> None:
     kernels = (
         *(product(4096, 4096, 4096), product("seq", 4096, 4096, "m k", "k n", epilogue="gated")),
         *(gated_pair(512, 512, 512), cascade("causal", 64), cascade("full", 128), cascade("window", 128)),
+        *(cascade("causal", 128, sizes=(512, 512)), cascade("full", 64, sizes=(512, 512))),
     )
     steps = [Step(k, s) for k in kernels for s in schedules(k)[:3]]
     for step, cubin in zip(
@@ -74,6 +86,8 @@ def test_kernels_compile_with_few_spills() -> None:
         (gated_pair(64, 64, 64), {"columns": 256}, "registers"),
         (cascade("causal", t="f16", out="f32"), {}, "would be rounded to f16"),
         (cascade("causal"), {"columns": 72}, "no instruction has its tile"),
+        (cascade("causal"), {"ahead": 1}, "nothing to begin with"),
+        (cascade("window", sizes=(64, 64)), {"ahead": 1, "bulk": 1}, "nothing to begin with"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -120,7 +134,7 @@ def test_cascades_equal_the_numpy_executor(name: str) -> None:
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("name", ["causal", "width 128"])
+@pytest.mark.parametrize("name", ["causal", "width 128", "several cells"])
 def test_all_schedules_are_right(name: str) -> None:
     kernel = CASCADES[name]
     test_cascade.check(kernel, [Step(kernel, s) for s in schedules(kernel)])
