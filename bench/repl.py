@@ -1,7 +1,7 @@
 """The prompt's answers: how long a new expression takes until it is shown, and the same one again.
 
 The process is warm (it has done what the prompt does while the first entry is typed, and one entry), the
-folder of compiled kernels empty.
+folder of compiled kernels empty.  Between entries it does what the prompt does while the next one is typed.
 
     python bench/repl.py [--target cpu|cuda] [--json FILE]
 """
@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from lumi.backends.targets import default_target
-from lumi.repl.prompt import warm_up
+from lumi.repl.prompt import tidy, warm_up
 from lumi.repl.session import Conversation
 
 FIRST = ("(def x (tensor [[1 2 3] [4 5 6]]))", "(+ x 1)")
@@ -39,7 +39,9 @@ def seconds(conversation: Conversation, entry: str) -> float:
     start = time.perf_counter()
     for _ in conversation.evaluate(entry):
         pass
-    return time.perf_counter() - start
+    taken = time.perf_counter() - start
+    tidy()
+    return taken
 
 
 def main() -> None:

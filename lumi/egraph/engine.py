@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import egglog.bindings
@@ -64,21 +65,44 @@ class Engine:
             raise
 
 
+@dataclass(slots=True)
+class _Kept:
+    """An e-graph in which a program was run, and whether something else was run in it since."""
+
+    program: tuple[str, ...]
+    engine: Engine
+    is_used: bool = False
+
+
 _PREPARED = threading.local()  # egglog 13 lets only the thread that made an e-graph touch it
 
 
 @contextmanager
 def prepared(program: tuple[str, ...]) -> Iterator[Engine]:
-    """An e-graph in which `program` was run.  What the block does to it is undone afterwards.
+    """An e-graph in which nothing but `program` was run.
 
     Rules take longer to load than a region to saturate, so the last e-graph of a thread is kept.
     """
-    kept: tuple[tuple[str, ...], Engine] | None = getattr(_PREPARED, "kept", None)
-    _PREPARED.kept = None
-    if kept is None or kept[0] != program:
-        kept = program, Engine()
-        kept[1].load(program)
-    kept[1].run("(push)")
-    yield kept[1]
-    kept[1].run("(pop)")
+    kept: _Kept | None = getattr(_PREPARED, "kept", None)
+    if kept is None or kept.program != program:
+        kept = _Kept(program, Engine())
+        kept.engine.load(program)
+        kept.engine.run("(push)")
+    _restore(kept)
+    kept.is_used, _PREPARED.kept = True, None
+    yield kept.engine
     _PREPARED.kept = kept
+
+
+def restore() -> None:
+    """Undo what was done to this thread's e-graph, while there is time: the next region would wait for it."""
+    kept: _Kept | None = getattr(_PREPARED, "kept", None)
+    if kept is not None:
+        _restore(kept)
+
+
+def _restore(kept: _Kept) -> None:
+    if kept.is_used:
+        kept.engine.run("(pop)")
+        kept.engine.run("(push)")
+        kept.is_used = False

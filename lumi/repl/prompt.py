@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ from lumi.backends.cuda import compile as nvrtc
 from lumi.backends.cuda.cublas import open_library
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.compiler import compile_graph
+from lumi.egraph.engine import restore
 from lumi.errors import LumiError, Source
 from lumi.repl import commands
 from lumi.repl.evaluator import QUICK
@@ -131,10 +133,20 @@ def interact(target: str = "cpu", relaxed: tuple[str, ...] = ()) -> None:
             return
         if entry.error:
             print(entry.error.render(), file=sys.stderr)
+        tidy()
+
+
+def tidy() -> None:
+    """Make ready for the next entry while it is being typed: in the thread that answers entries."""
+    restore()
 
 
 def warm_up(target: str) -> None:
-    """Find out, while the first entry is being typed, what every process has to find out once."""
+    """Find out, while the first entry is being typed, what every process has to find out once.
+
+    What has been loaded until then stays: to look it through for garbage again and again takes longer than
+    to answer an entry.
+    """
     with suppress(LumiError):
         compile_graph(Conversation(target).graph(_USUAL), replace(QUICK, target=target))
         if target == "cuda":
@@ -142,6 +154,8 @@ def warm_up(target: str) -> None:
             open_library(open_gpu())
         elif (compiler := find_compiler()) is not None:
             has_openmp(compiler)
+    gc.collect()
+    gc.freeze()
 
 
 def _terminal(conversation: Conversation) -> Any:
