@@ -10,7 +10,7 @@ from lumi.backends.clike.scope import Copy
 from lumi.backends.cuda import ctype, operators
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.scope import Value, Writer
-from lumi.backends.cuda.values import reads_most
+from lumi.backends.cuda.values import overflows, reads_most
 from lumi.dtype import BOOL, DTYPES, I32, DType
 from lumi.field.access import Access
 from lumi.llir import spell
@@ -103,10 +103,11 @@ class Expressions:
     def is_passing(self, definition: Load) -> bool:
         """Whether a kernel reads each element of a buffer once: no loop or cell repeats the load.
 
-        Where it writes as much as it reads, the caches do better when told nothing.
+        Where it writes as much as it reads, the caches do better when told nothing, unless results pass
+        through them as well.
         """
         program = self.w.program
-        if not reads_most(program.kernel):
+        if not reads_most(program.kernel) and not overflows(program.kernel):
             return False
         long = {a for a, e in program.kernel.axes.items() if e != 1}
         loads = [s for s in walk(program.kernel.body) if isinstance(s, Load)]

@@ -133,7 +133,8 @@ class CellWriter(Cells[Opened, Value]):
 
     def _cells(self, items: list[Item], first: str) -> None:
         w, counts, total = self.w, self._counts(), self._total()
-        with w.block(f"for (int cell = {first}; cell < {total}; cell += gridDim.x) "):
+        # Written out, it would begin with a division for the number of its turns, most often one.
+        with w.block(f"#pragma unroll 1\nfor (int cell = {first}; cell < {total}; cell += gridDim.x) "):
             self._open_grid(counts)
             with ExitStack() as memory:
                 self.items(items, memory)

@@ -161,6 +161,10 @@ INLINE words<1> wide_pass(const u32 *p) { return {__ldcs(p)}; }
 INLINE void wide_store(uint4 *p, u32 a, u32 b, u32 c, u32 d) { *p = make_uint4(a, b, c, d); }
 INLINE void wide_store(uint2 *p, u32 a, u32 b) { *p = make_uint2(a, b); }
 INLINE void wide_store(u32 *p, u32 a) { *p = a; }
+/* What nothing reads soon leaves the caches first. */
+INLINE void wide_leave(uint4 *p, u32 a, u32 b, u32 c, u32 d) { __stcs(p, make_uint4(a, b, c, d)); }
+INLINE void wide_leave(uint2 *p, u32 a, u32 b) { __stcs(p, make_uint2(a, b)); }
+INLINE void wide_leave(u32 *p, u32 a) { __stcs(p, a); }
 INLINE u32 two(u16 a, u16 b) { return (u32)a | (u32)b << 16; }
 /* Two numbers rounded to halves: the device does both at once, with another NaN. */
 #if __CUDA_ARCH__ >= 900
@@ -220,6 +224,7 @@ template <int THREADS> INLINE void threads_wait() {
     return across_##op##_##name<THREADS / 32>(x);                                                 \
   }
 #define ALL_ACROSS(type, name) ACROSS(type, name, sum) ACROSS(type, name, max) ACROSS(type, name, mul)
+#define max_f32 most /* threads may take either of two zeros, as each of them has */
 ALL_ACROSS(float, f32)
 ALL_ACROSS(double, f64)
 ALL_ACROSS(int, i32)
@@ -236,6 +241,7 @@ ALL_ACROSS(int, bool)
 ABOVE(sum)
 ABOVE(max)
 ABOVE(mul)
+#undef max_f32
 /* Every thread gives half of its sums to the one STEP away, and takes in what that one gives, until one is left. */
 template <int HALF, int STEP, int SUMS> INLINE void spread_halves(float (&v)[SUMS]) {
   if constexpr (HALF > 0) {

@@ -1,4 +1,5 @@
 INLINE void product_cells(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, u16 *__restrict__ b2_R, const i64 *__restrict__ dims) {
+  #pragma unroll 1
   for (int cell = blockIdx.x; cell < 448; cell += gridDim.x) {
     const int x_n_1 = cell * 32;
     const int x_m_2 = 0;

@@ -2,6 +2,7 @@ INLINE void softmax_cells(const float *__restrict__ b0_B0, float *__restrict__ b
   const i64 d_i = dims[0];
   const i64 d_j = dims[1];
   const int cells1 = (int)d_i;
+  #pragma unroll 1
   for (int cell = blockIdx.x; cell < cells1; cell += gridDim.x) {
     const int x_i_2 = cell;
     float t3;

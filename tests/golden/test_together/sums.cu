@@ -3,6 +3,7 @@ INLINE u32 sums_0_cells(const float *__restrict__ b0_A_5f_0, const float *__rest
   const int cells1 = ((int)d_n + 3) / 4;
   const int first2 = (blockIdx.x + gridDim.x - before % gridDim.x) % gridDim.x;
   if (first2 >= cells1) return before + cells1;
+  #pragma unroll 1
   for (int cell = first2; cell < cells1; cell += gridDim.x) {
     const int x_i_3 = cell * 4;
     const int stop4 = least(x_i_3 + 4, (int)d_n);
@@ -25,6 +26,7 @@ INLINE u32 sums_1_cells(const float *__restrict__ b3_A_5f_1, const float *__rest
   const int cells1 = ((int)d_n + 3) / 4;
   const int first2 = (blockIdx.x + gridDim.x - before % gridDim.x) % gridDim.x;
   if (first2 >= cells1) return before + cells1;
+  #pragma unroll 1
   for (int cell = first2; cell < cells1; cell += gridDim.x) {
     const int x_i_3 = cell * 4;
     const int stop4 = least(x_i_3 + 4, (int)d_n);

@@ -1,13 +1,13 @@
 INLINE u32 both_1_0_cells(const u16 *__restrict__ b2_y, const u16 *__restrict__ b5_W_5f_z, u16 *__restrict__ b6_z, const i64 *__restrict__ dims, const u32 before, u8 *const pool) {
   const int first1 = (blockIdx.x + gridDim.x - before % gridDim.x) % gridDim.x;
   if (first1 >= 136) return before + 136;
+  #pragma unroll 1
   for (int cell = first1; cell < 136; cell += gridDim.x) {
     const int x_n_2 = cell;
     const int x_m_3 = 0;
     float a23 = 0.0f;
     float a24 = 0.0f;
-    #pragma unroll 1
-    for (int x_k_4 = (int)threadIdx.x * 8; x_k_4 < 48; x_k_4 += 1024) {
+    if (const int x_k_4 = (int)threadIdx.x * 8; x_k_4 < 48) {
       const auto w5 = wide_load((const uint4 *)(b2_y + x_m_3 * 48 + x_k_4));
       const float v6 = from_bf16((u16)(w5.w[0] >> 0));
       const float v7 = from_bf16((u16)(w5.w[0] >> 16));
@@ -45,13 +45,13 @@ INLINE u32 both_1_0_cells(const u16 *__restrict__ b2_y, const u16 *__restrict__ 
 INLINE u32 both_1_1_cells(const u16 *__restrict__ b4_q, const u16 *__restrict__ b7_W_5f_s, u16 *__restrict__ b8_s, const i64 *__restrict__ dims, const u32 before, u8 *const pool) {
   const int first1 = (blockIdx.x + gridDim.x - before % gridDim.x) % gridDim.x;
   if (first1 >= 13) return before + 13;
+  #pragma unroll 1
   for (int cell = first1; cell < 13; cell += gridDim.x) {
     const int x_n_2 = cell;
     const int x_m_3 = 0;
     float a23 = 0.0f;
     float a24 = 0.0f;
-    #pragma unroll 1
-    for (int x_k_4 = (int)threadIdx.x * 8; x_k_4 < 40; x_k_4 += 1024) {
+    if (const int x_k_4 = (int)threadIdx.x * 8; x_k_4 < 40) {
       const auto w5 = wide_load((const uint4 *)(b4_q + x_m_3 * 40 + x_k_4));
       const float v6 = from_bf16((u16)(w5.w[0] >> 0));
       const float v7 = from_bf16((u16)(w5.w[0] >> 16));
@@ -89,12 +89,12 @@ INLINE u32 both_1_1_cells(const u16 *__restrict__ b4_q, const u16 *__restrict__ 
 INLINE u32 both_3_0_cells(const u16 *__restrict__ b8_s, const u16 *__restrict__ b13_W_5f_t, u16 *__restrict__ b14_t, const i64 *__restrict__ dims, const u32 before, u8 *const pool) {
   const int first1 = (blockIdx.x + gridDim.x - before % gridDim.x) % gridDim.x;
   if (first1 >= 7) return before + 7;
+  #pragma unroll 1
   for (int cell = first1; cell < 7; cell += gridDim.x) {
     const int x_n_2 = cell;
     const int x_m_3 = 0;
     float a7 = 0.0f;
-    #pragma unroll 1
-    for (int x_k_4 = (int)threadIdx.x; x_k_4 < 13; x_k_4 += 256) {
+    if (const int x_k_4 = (int)threadIdx.x; x_k_4 < 13) {
       const float v5 = from_bf16(*(b8_s + x_m_3 * 13 + x_k_4));
       const float v6 = from_bf16(*(b13_W_5f_t + x_n_2 * 13 + x_k_4));
       a7 = fma_f32(v5, v6, a7);

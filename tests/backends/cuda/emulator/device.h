@@ -61,6 +61,7 @@ template <typename To, typename From> static inline To same_bits(From from) {
 #define __double_as_longlong same_bits<long long, double>
 #define __longlong_as_double same_bits<double, long long>
 template <typename T> static inline T __ldcs(const T *p) { return *p; }
+template <typename T> static inline void __stcs(T *p, T x) { *p = x; }
 template <typename T> static inline T __ldcg(const T *p) { return *p; }
 static inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
