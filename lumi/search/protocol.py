@@ -5,7 +5,7 @@ The search never imports a backend: the compiler hands it one that keeps this pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -79,6 +79,11 @@ class Backend(Protocol):
     @property
     def joins(self) -> bool:
         """Whether a launch may run several kernels here."""
+        ...
+
+    @property
+    def free(self) -> Collection[str]:
+        """Templates that choose all tiles by themselves, and differ most by the numbers of their schedules."""
         ...
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,6 +88,11 @@ class Recorder:
         """What the backend says."""
         return self.backend.joins
 
+    @property
+    def free(self) -> Collection[str]:
+        """Those of the backend."""
+        return self.backend.free
+
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Those of the backend."""
         return self.backend.schedules(kernel)
@@ -154,6 +159,11 @@ class Replay:
     def joins(self) -> bool:
         """What the backend says."""
         return self.backend.joins
+
+    @property
+    def free(self) -> Collection[str]:
+        """Those of the backend."""
+        return self.backend.free
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Those of the backend."""

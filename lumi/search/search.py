@@ -152,14 +152,23 @@ class _Search:
         return min(priced, key=lambda p: p[0], default=None)
 
     def _templates(self, kernel: Kernel) -> list[Schedule]:
-        """The first schedule of each template; the same for all tiles of one tile program."""
+        """A schedule of each template, the same for all tiles of one tile program.
+
+        It is the first one, but of templates that choose all tiles by themselves the best at the hints.
+        """
         known = self.templates.get(id(kernel.body))
         if known is None or known[0] is not kernel.body:
-            first: dict[str, Schedule] = {}
+            found: dict[str, tuple[float, Schedule]] = {}
             for schedule in self.backend.schedules(kernel):
-                first.setdefault(schedule.template, schedule)
-            known = self.templates[id(kernel.body)] = kernel.body, list(first.values())
+                seconds = self._seconds(kernel, schedule) if schedule.template in self.backend.free else 0.0
+                if schedule.template not in found or seconds < found[schedule.template][0]:
+                    found[schedule.template] = seconds, schedule
+            known = self.templates[id(kernel.body)] = kernel.body, [s for _, s in found.values()]
         return known[1]
+
+    def _seconds(self, kernel: Kernel, schedule: Schedule) -> float:
+        """Modelled seconds over all hints."""
+        return sum(self.backend.cost(kernel, schedule, h).seconds for h in self.settings.hints)
 
     def found(self) -> Found:
         """Search by the model, then measure if asked to."""
@@ -254,9 +263,9 @@ class _Search:
 
     def _scheduled(self, piece: Piece) -> Piece:
         """The kernel under the best of all schedules; until now only one of each template was looked at."""
-        best, kernel, hints = piece, piece.kernel, self.settings.hints
+        best, kernel = piece, piece.kernel
         for schedule in self.backend.schedules(kernel):
-            seconds = sum(self.backend.cost(kernel, schedule, h).seconds for h in hints)
+            seconds = self._seconds(kernel, schedule)
             if seconds < best.seconds * (1 - GAIN):
                 best = replace(best, schedule=schedule, seconds=seconds)
         return best

@@ -46,6 +46,7 @@ class Modelled:
     name: str = "a made-up machine"
     cells: int = 1
     joins: bool = False
+    free: tuple[str, ...] = ()
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         return (DEFAULT,)

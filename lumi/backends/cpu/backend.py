@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lumi.backends.cpu import emit as code
 from lumi.backends.cpu import schedule
@@ -63,6 +63,11 @@ class CpuBackend:
     def joins(self) -> bool:
         """No: a launch costs little here, and its threads go on to the next without a pause."""
         return False
+
+    @property
+    def free(self) -> Collection[str]:
+        """None."""
+        return ()
 
     def chunks(self, region: Region, hints: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
         """None: a few cores are kept busy by what is left of the axes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lumi.backends.cuda import compile as nvrtc
 from lumi.backends.cuda import costs, gemm, price, schedule, splits
@@ -49,6 +49,11 @@ class CudaBackend:
     def joins(self) -> bool:
         """Yes: a launch takes longer to start and to end than small kernels run."""
         return True
+
+    @property
+    def free(self) -> Collection[str]:
+        """All templates but those whose blocks take cells of the grid as it is tiled."""
+        return costs.FREE
 
     def chunks(self, region: Region, hints: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
         """Into how many chunks reductions over axes of a region may be split."""
