@@ -198,7 +198,7 @@ def _direct(kernel: Kernel, options: dict[str, int], name: str) -> Code:
         raise ValueError("a kernel whose lines do not fit registers is scheduled as one")
     text = direct.DirectWriter(made, name).write()
     grid = (*((kernel.axes[a], 1) for a in found.rows), (made.blocks, 1))
-    return Code(text, made.users, 0, grid, streams=True, cluster=made.blocks)
+    return Code(text, made.users, made.shared, grid, streams=True, cluster=made.blocks)
 
 
 def _walk(kernel: Kernel, options: dict[str, int], name: str) -> Code:

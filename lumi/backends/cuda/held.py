@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from lumi.backends.cuda import ctype
 from lumi.backends.cuda.expression import chunk
@@ -68,44 +68,65 @@ class Held(Staged):
 
     # -- taking in
 
-    def arrays(self, letter: str, loads: Sequence[Load]) -> None:
-        """Declare an array for each load."""
+    def arrays(self, letter: str, loads: Sequence[Load], turns: int) -> None:
+        """Declare an array for the elements of each load in so many turns."""
         for number, load in enumerate(loads):
             kind, each = ctype.register(load.dtype).type, self.width
             if is_packed(self.found, load):
                 per = chunk(load.access.dtype, self.width)
                 kind, each = f"words<{per * load.access.dtype.size // WORD}>", self.width // per
-            self.w.line(f"{kind} {letter}{number}[{self.turns * each}] = {{}};")
+            self.w.line(f"{kind} {letter}{number}[{turns * each}] = {{}};")
 
     def hold(self) -> None:
         """Take what all lines share into registers."""
         if self.found.held:
-            self.arrays("h", self.found.held)
-            self.take_in("h", self.found.held)
+            self.arrays("h", self.found.held, self.turns)
+            self.take_in("h", self.found.held, self.turns)
 
-    def take_in(self, letter: str, loads: Sequence[Load]) -> None:
-        """Load the elements of a thread from memory into arrays."""
-        w = self.w
-        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
+    def take_in(self, letter: str, loads: Sequence[Load], turns: int) -> None:
+        """Load the elements of a thread in so many turns from memory into arrays."""
+        with self.turns_of(range(turns)) as inner:
             for number, load in enumerate(loads):
-                if is_packed(self.found, load):
-                    pointer = self.expressions.pointer(load.access, {}, {})
-                    self.keep_words(f"{letter}{number}", load, pointer, 1, self.expressions.is_passing(load))
-                else:
-                    self.keep(f"{letter}{number}", self.expressions.value(load.var, load.dtype), inner)
+                array = f"{letter}{number}"
+                if not is_whole(self.found, load.access):
+                    self.keep(array, self.expressions.value(load.var, load.dtype), inner)
+                    continue
+                pointer = self.expressions.pointer(load.access, {}, {})
+                for k, place in enumerate(self.places(load, pointer, 1)):
+                    self.keep_words(array, load, k, self.read(load, place))
+
+    @contextmanager
+    def turns_of(self, turns: range) -> Iterator[str]:
+        """A loop over turns, written out; yields the axis along which a thread takes neighbours."""
+        header = f"#pragma unroll\nfor (int t = {turns.start}; t < {turns.stop}; t++) "
+        with self.w.block(header), self.elements() as inner:
+            yield inner
+
+    def places(self, load: Load, pointer: str, apart: int) -> list[str]:
+        """CUDA for where the pieces of a turn lie; `pointer` counts `apart` for each element."""
+        per = chunk(load.access.dtype, self.width)
+        return [f"{pointer} + {k * apart}" if k else pointer for k in range(0, self.width, per)]
+
+    def read(self, load: Load, place: str) -> str:
+        """CUDA for the neighbours that one instruction reads from memory."""
+        dtype = load.access.dtype
+        return ctype.wide_load(place, dtype, chunk(dtype, self.width), self.expressions.is_passing(load))
 
     def keep(self, array: str, value: Value, inner: str) -> None:
         """Put what a thread has taken in a turn into an array."""
         for copy in self.w.copies((inner,)):
             self.w.line(f"{array}[t * {self.width} + {copy[inner]}] = {value.at(copy)};")
 
-    def keep_words(self, array: str, load: Load, pointer: str, apart: int, passing: bool = False) -> None:
-        """Put the neighbours of a turn into an array of words; `pointer` counts `apart` for each of them."""
+    def keep_words(self, array: str, load: Load, k: int, words: str) -> None:
+        """Put piece `k` of what a thread takes in a turn into an array."""
         dtype, per = load.access.dtype, chunk(load.access.dtype, self.width)
-        for number in range(self.width // per):
-            place = f"{pointer} + {number * per * apart}" if number else pointer
-            words = ctype.wide_load(place, dtype, per, passing)
-            self.w.line(f"{array}[t * {self.width // per} + {number}] = {words};")
+        if is_packed(self.found, load):
+            self.w.line(f"{array}[t * {self.width // per} + {k}] = {words};")
+            return
+        raw = self.w.declare("auto", words, "w")
+        for n in range(per):
+            text = ctype.conversion(ctype.part(raw, n, dtype), dtype, load.dtype)
+            self.w.line(f"{array}[t * {self.width} + {k * per + n}] = {text};")
 
     # -- computing
 
@@ -120,25 +141,33 @@ class Held(Staged):
     def _pass(self, folds: Sequence[Fold]) -> None:
         """One loop over the elements of the line for some folds."""
         names = self.accumulators(folds)
-        with self._held_elements():
-            for fold, name in zip(folds, names, strict=True):
-                self.take(fold, name)
+        for elements in self.stretches():
+            with elements:
+                for fold, name in zip(folds, names, strict=True):
+                    self.take(fold, name)
         for fold, name in zip(folds, names, strict=True):
             self.join(fold, name, self.found.folds.index(fold))
 
+    def stretches(self) -> Iterator[AbstractContextManager[None]]:
+        """Loops that together run over the elements of a thread."""
+        yield self.stretch(range(self.turns), self._element)
+
     @contextmanager
-    def _held_elements(self) -> Iterator[None]:
-        """A loop over the elements of a thread, whose operands lie in registers."""
+    def stretch(self, turns: range, element: Callable[[int, Load, str], Value]) -> Iterator[None]:
+        """A loop over the elements of some turns; `element` tells what a thread has of stream k."""
         w, found = self.w, self.found
-        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements() as inner:
-            arrays = [(f"x{k}", s) for k, s in enumerate(found.streams)]
-            for array, load in [*arrays, *((f"h{k}", h) for k, h in enumerate(found.held))]:
-                value = self._element(array, load, inner)
+        with self.turns_of(turns) as inner:
+            values = [(s, element(k, s, inner)) for k, s in enumerate(found.streams)]
+            values += [(h, self.held(f"h{k}", h, inner)) for k, h in enumerate(found.held)]
+            for load, value in values:
                 for same in self._same(load):
                     w.here.values[same] = value
             yield
 
-    def _element(self, array: str, load: Load, inner: str) -> Value:
+    def _element(self, number: int, load: Load, inner: str) -> Value:
+        return self.held(f"x{number}", load, inner)
+
+    def held(self, array: str, load: Load, inner: str) -> Value:
         """What a thread holds of a load: neighbours, or one value that all of them share."""
         axes = (inner,) if inner in load.axes else ()
         numbers = range(self.width) if axes else range(1)
@@ -161,8 +190,8 @@ class Held(Staged):
         return [d.var for d in loads if (d.access, d.dtype) == (load.access, load.dtype)]
 
     def _results(self) -> None:
-        if self.of_elements:
-            with self._held_elements():
+        for elements in self.stretches() if self.of_elements else ():
+            with elements:
                 for store in self.of_elements:
                     self.store(store)
         if self.of_lines:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lumi.backends.cuda.held import MOST, Held, is_packed, registers
+from lumi.backends.cuda import ctype
+from lumi.backends.cuda.expression import chunk
+from lumi.backends.cuda.held import MOST, Held, registers
 from lumi.backends.cuda.line import Lines
 from lumi.backends.cuda.scope import single
 from lumi.backends.cuda.staged import FOLDS, HEAD, ROOM, WARP
@@ -143,7 +145,7 @@ class LineWriter(Held):
         with w.block(f"for (int line = blockIdx.x; line < {self.lines()}; line += gridDim.x) "):
             self.open_line()
             self.load_single()
-            self.arrays("x", found.streams)
+            self.arrays("x", found.streams, self.turns)
             for piece in range(p.pieces):
                 with w.block(""):
                     self._read(piece)
@@ -158,14 +160,14 @@ class LineWriter(Held):
         turns = range(self.turns)[piece * self.plan.parts : (piece + 1) * self.plan.parts]
         w.line("stage_await(full + turn.slot, turn.lap);")
         w.line(f"const u8 *const stage = stages + turn.slot * {self.plan.stage};")
-        header = f"#pragma unroll\nfor (int t = {turns.start}; t < {turns.stop}; t++) "
-        with w.block(header), self.elements() as inner:
+        with self.turns_of(turns):
             for number, (load, place) in enumerate(self._places(first, last)):
-                start = place - first * load.access.dtype.size
-                if is_packed(self.found, load):
-                    at = f"stage + ({start}) + n * {load.access.dtype.size}"
-                    self.keep_words(f"x{number}", load, at, load.access.dtype.size)
-                else:
-                    self.keep(f"x{number}", self.staged(load, f"stage + ({start})"), inner)
+                size = load.access.dtype.size
+                at = f"stage + ({place - first * size}) + n * {size}"
+                for k, part in enumerate(self.places(load, at, size)):
+                    per = chunk(load.access.dtype, self.width)
+                    self.keep_words(
+                        f"x{number}", load, k, ctype.wide_load(part, load.access.dtype, per, False)
+                    )
         w.line("stage_release(empty + turn.slot);")
         w.line("turn.next();")

@@ -34,6 +34,25 @@ INLINE u64 read_once() {
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
+/* What is read to stay is the last to leave the cache. */
+INLINE u64 read_to_stay() {
+  u64 policy;
+  asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+INLINE u64 read_as_usual() {
+  u64 policy;
+  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+INLINE words<4> wide_policed(const uint4 *p, u64 policy) {
+  words<4> x;
+  asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(x.w[0]), "=r"(x.w[1]), "=r"(x.w[2]), "=r"(x.w[3])
+               : "l"(p), "l"(policy)
+               : "memory");
+  return x;
+}
 INLINE void stage_copy(void *to, const void *from, u32 bytes, u64 *state, u64 policy) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
                " [%0], [%1], %2, [%3], %4;" ::"r"(shared_place(to)),

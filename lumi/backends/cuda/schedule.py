@@ -12,7 +12,7 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
 - `lines`: for reductions of long lines, which `users` threads share and keep in registers; lines pass
   through `stages` stages in shared memory.
 - `direct`: for the same, lines going straight into registers, `users` threads in each of `blocks` blocks
-  sharing one.
+  sharing one; `aside` eighths of a line go into shared memory, one line in `stay` stays in the last cache.
 - `mma`: for products of halves by tensor cores, tiles of which pass through `stages` stages in shared memory;
   see `mma.plan` for its numbers.
 - `wgmma`: the same where groups of four warps multiply at once, on the GPUs that can; see `wgmma.plan`.
@@ -84,19 +84,23 @@ _LINES = tuple(
     for users, stages in ((128, 4), (128, 2), (256, 4), (512, 4))
 )
 
-_DIRECT = tuple(
-    Schedule("direct", (("blocks", blocks), ("users", users)))
-    for users, blocks in (
-        (256, 1),
-        (128, 1),
-        (512, 1),
-        (1024, 1),
-        (256, 2),
-        (256, 4),
-        (512, 2),
-        (512, 4),
-        (256, 8),
-    )
+_DIRECT = (
+    *(
+        Schedule("direct", (("blocks", blocks), ("users", users)))
+        for users, blocks in (
+            (256, 1),
+            (128, 1),
+            (512, 1),
+            (1024, 1),
+            (256, 2),
+            (256, 4),
+            (512, 2),
+            (512, 4),
+            (256, 8),
+        )
+    ),
+    *(Schedule("direct", (("aside", 4), ("users", users))) for users in (512, 1024)),
+    *(Schedule("direct", (("stay", 8), ("users", users))) for users in (256, 512, 1024)),
 )
 
 _WALKS = tuple(

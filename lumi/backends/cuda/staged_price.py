@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from lumi.backends.cuda import direct
 from lumi.backends.cuda.held import WORD
 from lumi.backends.cuda.machine import MACHINE
+from lumi.backends.cuda.values import LARGE
 from lumi.llir.kernel import Load, Loop, Map, Reduce, walk
 from lumi.search.model import PRICES, Work
 from lumi.search.protocol import Cost
@@ -15,18 +16,30 @@ from lumi.search.protocol import Cost
 RING = (0.65e-6, 4.59e12), (2.0e-6, 5.6e12)
 """Seconds to start and bytes a second of a ring that memory bounds, and of one that is short."""
 
-LINES = 2.5e-6, 3.7e12
-"""Seconds to start and bytes a second where lines are copied ahead and then stay in registers."""
+LINES = 1.4e-6, 3.85e12, 4.4e12
+"""Seconds to start and bytes a second where lines are copied ahead and then stay in registers: of lines that
+are written, and of those that are only read."""
 
-DIRECT = 0.9e-6, 0.2e-6, 12e-9, 0.5e-9
+DIRECT = 0.9e-6, 0.2e-6, 12e-9, 0.15e-9, 0.15
 """Seconds to start where lines go straight into registers, and in which a block only computes: at least, for
-each register of a thread that holds elements, and for each thread whose results are joined."""
+each register of a thread that holds elements, and for each thread whose results are joined; and the share of
+the time of a block's operations in which it does nothing else."""
+
+READ = 4.5e12
+"""Bytes a second of kernels that write little."""
+
+COMPUTED = 22e12
+"""Elementwise operations a second on elements of lines in registers."""
 
 CLUSTER = 0.6e-6, 0.2e-6
 """Seconds in which blocks that share a line join a result of it: at least, and for each other block."""
 
 SPREAD = 1.2
 """How much slower blocks that share a line write it than blocks with lines of their own."""
+
+STAY = 0.97
+"""How much less time lines take of which some stay in the cache, where results are more than it holds: the
+others, and the results, leave it earlier, and what has stayed is there when it is read again."""
 
 AT_ONCE = 3
 """How much faster a single multiprocessor can read than its share of the bandwidth."""
@@ -69,7 +82,8 @@ def line(work: Work, found: Cost) -> float:
     """Seconds of lines that are copied ahead."""
     lines = math.prod(work.sizes[a] for a in work.kernel.grid)
     busy = min(1.0, AT_ONCE * lines / MACHINE.units)
-    return LINES[0] + max(found.traffic / (LINES[1] * busy), found.floor)
+    rate = LINES[1 if _writes(work, found) else 2]
+    return LINES[0] + max(found.traffic / (rate * busy), of_rows(work) / COMPUTED)
 
 
 def walked(work: Work, traffic: float) -> float:
@@ -84,19 +98,28 @@ def streamed(traffic: float) -> float:
 
 def in_registers(work: Work, found: Cost, options: Mapping[str, int]) -> float:
     """Seconds of lines in registers: blocks take turns at memory as far as some run side by side."""
-    users, blocks = options["users"], options["blocks"]
+    users, blocks = options["users"], options.get("blocks", 1)
     lines = math.prod(work.sizes[a] for a in work.kernel.grid)
     held = _of_line(work) / (WORD * blocks * users)
+    aside = held * options.get("aside", 0) / direct.EIGHTHS
     start, idle = DIRECT[0], DIRECT[1] + held * DIRECT[2] + users * DIRECT[3]
+    idle += DIRECT[4] * of_rows(work) / (lines * blocks) / (COMPUTED / MACHINE.units)
     if blocks > 1:
         joined = sum(isinstance(s, Reduce) for s in walk(work.kernel.body))
         idle += joined * (CLUSTER[0] + (blocks - 1) * CLUSTER[1])
     cells = lines * blocks / MACHINE.units
-    beside = max(min(direct.beside(users, held), int(cells)), 1)
-    moving = found.traffic / (lines * blocks) / (MACHINE.bandwidth / MACHINE.units)
+    beside = max(min(direct.beside(users, held - aside, WORD * users * aside), int(cells)), 1)
+    writes = _writes(work, found)
+    moving = found.traffic / (lines * blocks) / ((MACHINE.bandwidth if writes else READ) / MACHINE.units)
     turns = max(cells / beside, 1.0) * max(beside * moving, moving + idle)
-    spread = SPREAD if blocks > 1 and 4 * work.written * work.cells > found.traffic else 1.0
-    return start + idle + max(spread * turns, found.floor)
+    spread = SPREAD if blocks > 1 and writes else 1.0
+    stay = STAY if options.get("stay", 0) and work.written * work.cells > LARGE else 1.0
+    return start + idle + max(stay * spread * turns, of_rows(work) / COMPUTED)
+
+
+def _writes(work: Work, found: Cost) -> bool:
+    """Whether a kernel writes a good part of what it moves."""
+    return 4 * work.written * work.cells > found.traffic
 
 
 def _of_line(work: Work) -> float:

@@ -49,7 +49,24 @@ def test_long_lines_that_are_only_read_are_copied_ahead(name: str, template: str
     found = seconds(kernel)
     assert min(found, key=lambda s: found[s]).template == template
     straight = {s: t for s, t in found.items() if s.template == "direct"}
-    assert dict(min(straight, key=lambda s: straight[s]).options)["blocks"] == 1
+    assert dict(min(straight, key=lambda s: straight[s]).options).get("blocks", 1) == 1
+
+
+@pytest.mark.parametrize(("length", "option"), [(4096, "stay"), (8192, "stay"), (32768, "aside")])
+def test_long_lines_lie_aside_and_others_stay_in_the_cache(length: int, option: str) -> None:
+    kernel = read("softmax", (1040, length))
+    kernel = type(kernel)(
+        {**kernel.axes, "a": (1 << 25) // length}, kernel.grid, (), kernel.tiles, kernel.body
+    )
+    found = seconds(kernel)
+    assert option in dict(min(found, key=lambda s: found[s]).options)
+
+
+def test_lines_of_few_results_need_not_stay() -> None:
+    kernel = read("softmax", (1040, 4096))
+    kernel = type(kernel)({**kernel.axes, "a": 1024}, kernel.grid, (), kernel.tiles, kernel.body)
+    found = seconds(kernel)
+    assert "stay" not in dict(min(found, key=lambda s: found[s]).options)
 
 
 @pytest.mark.parametrize("side", [4096, 8192])

@@ -144,11 +144,33 @@ def test_blocks_of_a_cluster_share_a_line(golden: Callable[..., None]) -> None:
 def test_only_lines_too_long_for_a_block_are_shared() -> None:
     for length, some in ((4096, {1}), (32768, {1, 2, 4, 8}), (1 << 20, set[int]())):
         found = [
-            dict(s.options)["blocks"]
+            dict(s.options).get("blocks", 1)
             for s in staged(read("softmax", (1040, length)))
             if s.template == "direct"
         ]
         assert set(found) == some, length
+
+
+def test_only_lines_too_long_for_two_blocks_lie_aside() -> None:
+    for length, some in ((4096, set()), (32768, {512}), (65536, {1024}), (1 << 20, set[int]())):
+        plans = [dict(s.options) for s in staged(read("softmax", (1040, length)))]
+        assert {p["users"] for p in plans if "aside" in p} == some, length
+
+
+def test_two_blocks_with_elements_aside_fit() -> None:
+    code = emit(
+        Step(read("softmax", (1040, 32768)), Schedule("direct", (("aside", 4), ("users", 512)))), "kernel"
+    )
+    assert code.shared == 64 << 10
+    assert "__launch_bounds__(512, 2)" in code.text
+    assert code.text.count("copy_piece(") == 1
+
+
+def test_one_line_of_some_stays_in_the_cache() -> None:
+    kernel = read("softmax", (1040, 4096))
+    text = emit(Step(kernel, Schedule("direct", (("stay", 8), ("users", 512)))), "kernel").text
+    assert "line % 8 ? read_as_usual() : read_to_stay()" in text
+    assert "wide_load" not in text
 
 
 def test_hot_kernels_compile_without_spills() -> None:

@@ -3,6 +3,7 @@ INLINE void shared_fetch(const float *__restrict__ b0_B0, float *__restrict__ b1
 }
 INLINE void shared_use(const float *__restrict__ b0_B0, float *__restrict__ b1_B1, const i64 *__restrict__ dims, float *parts) {
   const int first = (int)cluster_rank() * 8000, last = first + 8000;
+  #pragma unroll 1
   for (int line = cluster_number(); line < 17; line += clusters()) {
     const int x_a_1 = line;
     float x0[32] = {};
@@ -12,83 +13,79 @@ INLINE void shared_use(const float *__restrict__ b0_B0, float *__restrict__ b1_B
       if (n < last) {
         const int x_b_2 = n;
         const auto w3 = wide_load((const uint4 *)(b0_B0 + x_a_1 * 32000 + x_b_2));
-        const float v4 = __uint_as_float(w3.w[0]);
-        const float v5 = __uint_as_float(w3.w[1]);
-        const float v6 = __uint_as_float(w3.w[2]);
-        const float v7 = __uint_as_float(w3.w[3]);
-        x0[t * 4 + 0] = v4;
-        x0[t * 4 + 1] = v5;
-        x0[t * 4 + 2] = v6;
-        x0[t * 4 + 3] = v7;
+        x0[t * 4 + 0] = __uint_as_float(w3.w[0]);
+        x0[t * 4 + 1] = __uint_as_float(w3.w[1]);
+        x0[t * 4 + 2] = __uint_as_float(w3.w[2]);
+        x0[t * 4 + 3] = __uint_as_float(w3.w[3]);
       }
     }
-    float s8 = -INFINITY;
+    float s4 = -INFINITY;
     #pragma unroll
     for (int t = 0; t < 8; t++) {
       const int n = first + (t * 256 + (int)threadIdx.x) * 4;
       if (n < last) {
-        const int x_b_9 = n;
-        s8 = most(s8, x0[t * 4 + 0]);
-        s8 = most(s8, x0[t * 4 + 1]);
-        s8 = most(s8, x0[t * 4 + 2]);
-        s8 = most(s8, x0[t * 4 + 3]);
+        const int x_b_5 = n;
+        s4 = most(s4, x0[t * 4 + 0]);
+        s4 = most(s4, x0[t * 4 + 1]);
+        s4 = most(s4, x0[t * 4 + 2]);
+        s4 = most(s4, x0[t * 4 + 3]);
       }
     }
-    const float v10 = blocks_max<256, 4>(s8, parts + 0);
-    float s11 = 0.0f;
-    const float v13 = max_f32(-INFINITY, v10);
+    const float v6 = blocks_max<256, 4>(s4, parts + 0);
+    float s7 = 0.0f;
+    const float v9 = max_f32(-INFINITY, v6);
     #pragma unroll
     for (int t = 0; t < 8; t++) {
       const int n = first + (t * 256 + (int)threadIdx.x) * 4;
       if (n < last) {
-        const int x_b_12 = n;
-        const float v14 = subni_f32(x0[t * 4 + 0], v13);
-        const float v15 = subni_f32(x0[t * 4 + 1], v13);
-        const float v16 = subni_f32(x0[t * 4 + 2], v13);
-        const float v17 = subni_f32(x0[t * 4 + 3], v13);
-        const float v18 = (v14 * 0x1.7154760000000p+0f);
-        const float v19 = (v15 * 0x1.7154760000000p+0f);
-        const float v20 = (v16 * 0x1.7154760000000p+0f);
-        const float v21 = (v17 * 0x1.7154760000000p+0f);
-        const float v22 = exp2_f32(v18);
-        const float v23 = exp2_f32(v19);
-        const float v24 = exp2_f32(v20);
-        const float v25 = exp2_f32(v21);
-        s11 = sum_f32(s11, v22);
-        s11 = sum_f32(s11, v23);
-        s11 = sum_f32(s11, v24);
-        s11 = sum_f32(s11, v25);
+        const int x_b_8 = n;
+        const float v10 = subni_f32(x0[t * 4 + 0], v9);
+        const float v11 = subni_f32(x0[t * 4 + 1], v9);
+        const float v12 = subni_f32(x0[t * 4 + 2], v9);
+        const float v13 = subni_f32(x0[t * 4 + 3], v9);
+        const float v14 = (v10 * 0x1.7154760000000p+0f);
+        const float v15 = (v11 * 0x1.7154760000000p+0f);
+        const float v16 = (v12 * 0x1.7154760000000p+0f);
+        const float v17 = (v13 * 0x1.7154760000000p+0f);
+        const float v18 = exp2_f32(v14);
+        const float v19 = exp2_f32(v15);
+        const float v20 = exp2_f32(v16);
+        const float v21 = exp2_f32(v17);
+        s7 = sum_f32(s7, v18);
+        s7 = sum_f32(s7, v19);
+        s7 = sum_f32(s7, v20);
+        s7 = sum_f32(s7, v21);
       }
     }
-    const float v26 = blocks_sum<256, 4>(s11, parts + 32);
-    const float v40 = subni_f32(-INFINITY, v13);
-    const float v41 = (v40 * 0x1.7154760000000p+0f);
-    const float v42 = exp2_f32(v41);
-    const float v43 = (0.0f * v42);
-    const float v44 = (v43 + v26);
-    const float v45 = recip_f32(v44);
+    const float v22 = blocks_sum<256, 4>(s7, parts + 32);
+    const float v36 = subni_f32(-INFINITY, v9);
+    const float v37 = (v36 * 0x1.7154760000000p+0f);
+    const float v38 = exp2_f32(v37);
+    const float v39 = (0.0f * v38);
+    const float v40 = (v39 + v22);
+    const float v41 = recip_f32(v40);
     #pragma unroll
     for (int t = 0; t < 8; t++) {
       const int n = first + (t * 256 + (int)threadIdx.x) * 4;
       if (n < last) {
-        const int x_b_27 = n;
-        const float v28 = (x0[t * 4 + 0] - v13);
-        const float v29 = (x0[t * 4 + 1] - v13);
-        const float v30 = (x0[t * 4 + 2] - v13);
-        const float v31 = (x0[t * 4 + 3] - v13);
-        const float v32 = (v28 * 0x1.7154760000000p+0f);
-        const float v33 = (v29 * 0x1.7154760000000p+0f);
-        const float v34 = (v30 * 0x1.7154760000000p+0f);
-        const float v35 = (v31 * 0x1.7154760000000p+0f);
-        const float v36 = exp2_f32(v32);
-        const float v37 = exp2_f32(v33);
-        const float v38 = exp2_f32(v34);
-        const float v39 = exp2_f32(v35);
-        const float v46 = (v36 * v45);
-        const float v47 = (v37 * v45);
-        const float v48 = (v38 * v45);
-        const float v49 = (v39 * v45);
-        wide_store((uint4 *)(b1_B1 + x_a_1 * 32000 + x_b_27), __float_as_uint(v46), __float_as_uint(v47), __float_as_uint(v48), __float_as_uint(v49));
+        const int x_b_23 = n;
+        const float v24 = (x0[t * 4 + 0] - v9);
+        const float v25 = (x0[t * 4 + 1] - v9);
+        const float v26 = (x0[t * 4 + 2] - v9);
+        const float v27 = (x0[t * 4 + 3] - v9);
+        const float v28 = (v24 * 0x1.7154760000000p+0f);
+        const float v29 = (v25 * 0x1.7154760000000p+0f);
+        const float v30 = (v26 * 0x1.7154760000000p+0f);
+        const float v31 = (v27 * 0x1.7154760000000p+0f);
+        const float v32 = exp2_f32(v28);
+        const float v33 = exp2_f32(v29);
+        const float v34 = exp2_f32(v30);
+        const float v35 = exp2_f32(v31);
+        const float v42 = (v32 * v41);
+        const float v43 = (v33 * v41);
+        const float v44 = (v34 * v41);
+        const float v45 = (v35 * v41);
+        wide_store((uint4 *)(b1_B1 + x_a_1 * 32000 + x_b_23), __float_as_uint(v42), __float_as_uint(v43), __float_as_uint(v44), __float_as_uint(v45));
       }
     }
   }

@@ -16,6 +16,9 @@ static inline float power_of_two(float x) {
   const float y = exp2f(x);
   return y < 1.17549435e-38f ? 0.0f : y;
 }
+static inline u64 read_to_stay() { return 1; }
+static inline u64 read_as_usual() { return 0; }
+template <typename T> static inline auto wide_policed(const T *p, u64) { return wide_load(p); }
 template <bool BF16> static inline u32 pack(float low, float high) {
   return BF16 ? to_bf16(low) | (u32)to_bf16(high) << 16 : to_f16(low) | (u32)to_f16(high) << 16;
 }
