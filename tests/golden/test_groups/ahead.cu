@@ -6,6 +6,10 @@ INLINE void attend_feed(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1
   Ring<2> rows(signals, 0, 6);
   Ring<2> early(signals, 2, 6);
   Ring<2> late(signals, 4, 6);
+  late.claim();
+  const u32 signal = late.full + 8 * late.slot;
+  if (lane == 0) signal_expect(signal, 0);
+  late.next();
   for (int lap = 0;; lap++) {
     const int place = lap & 1 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
     const int cell = lap * gridDim.x + place;
@@ -168,7 +172,7 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         wgmma_bf16_ss_128(s2, tile20 + 6, tile19 + 6, 1);
       }
       products_end();
-      if (before >= 0) late.await();
+      late.await();
       products_begin();
       {
         const u32 stage = shared + 32768 + late.slot * 32768;
@@ -293,13 +297,11 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
       products_await<0>();
       settle(c_o0);
       settle(p3);
+      late.release(late.slot);
+      late.next();
       #pragma unroll
       for (int k = 0; k < 8; k++) {
         take_rows<true, false>(p3[k], p54, k);
-      }
-      if (before >= 0) {
-        late.release(late.slot);
-        late.next();
       }
       if (before >= 0) {
         const int cell = before;
@@ -818,6 +820,8 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
     products_await<0>();
     settle(c_o0);
     settle(p3);
+    late.release(late.slot);
+    late.next();
     #pragma unroll
     for (int i = 0; i < 2; i++) {
       f4[i] = c_m0[i];

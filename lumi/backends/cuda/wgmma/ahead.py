@@ -1,7 +1,9 @@
 """A loop over tiles of positions whose first products run while a cell before is still summed up.
 
-What a cell's first turn computes hides the last sums of the cell before it, and so does what other groups
-multiply hide its stores.  The first cell has none before it: what its first turn sums up is thrown away.
+What a cell's first turn computes hides the last sums of the cell before it, and what other groups multiply
+hides its stores.  The first cell has none before it: a stage that nothing was copied to stands for its
+factors, and what its first turn sums up is thrown away.  Code that asked whether there is a cell before would
+cost the compiler registers, without which products do not overlap.
 """
 
 from __future__ import annotations
@@ -12,9 +14,19 @@ from contextlib import contextmanager
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import ctype
 from lumi.backends.cuda.mma.tiles import Held
-from lumi.backends.cuda.wgmma.cascade import CascadeUse
+from lumi.backends.cuda.wgmma.cascade import CascadeFeed, CascadeUse
 from lumi.dtype import F32
 from lumi.llir import arithmetic
+
+
+class CascadeFeedAhead(CascadeFeed):
+    """Those that copy: before everything else, a stage of nothing."""
+
+    def begin(self) -> None:
+        """The rings, of which one has its first stage."""
+        super().begin()
+        self.claim("late", [])
+        self.sent("late")
 
 
 class CascadeAhead(CascadeUse):
@@ -48,7 +60,7 @@ class CascadeAhead(CascadeUse):
             self.await_order()
             w.line("early.await();")
             self.issue_first()
-            w.line("if (before >= 0) late.await();")
+            w.line("late.await();")
             self.issue_second()
             self.pass_order()
             w.line("products_await<1>();")
@@ -56,11 +68,8 @@ class CascadeAhead(CascadeUse):
             self._begin_rows()
             with self.turn_elements(span, never_ragged) as arrays:
                 w.line("products_await<0>();")
-                self.settle_second()
+                self.take_second()
                 self.round_factors(arrays)
-                with w.block("if (before >= 0) "):
-                    w.line("late.release(late.slot);")
-                    w.line("late.next();")
                 self._store_before()
                 self._clear()
         self.all_loops(span, never_ragged)
@@ -74,7 +83,7 @@ class CascadeAhead(CascadeUse):
             w.line("late.await();")
             self.issue_second()
             w.line("products_await<0>();")
-            self.settle_second()
+            self.take_second()
             self._begin_rows()
             self._store_before()
         super().end()

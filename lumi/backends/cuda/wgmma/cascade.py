@@ -248,16 +248,12 @@ class CascadeUse(_Turns):
 
     def take_second(self) -> None:
         """The turn before this one is summed up."""
-        self.settle_second()
-        self.w.line("late.release(late.slot);")
-        self.w.line("late.next();")
-
-    def settle_second(self) -> None:
-        """The sums may be read, and what they were made of written."""
         for update in self.found.updates:
             self.w.line(f"settle({self.sum_of(update)});")
         for weights in self.weights.values():
             self.w.line(f"settle({weights});")
+        self.w.line("late.release(late.slot);")
+        self.w.line("late.next();")
 
     def sum_of(self, update: Update) -> str:
         """The array of a sum so far."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lumi.backends.cuda import frame
 from lumi.backends.cuda.mma.recognise import recognise
-from lumi.backends.cuda.wgmma.ahead import CascadeAhead
+from lumi.backends.cuda.wgmma.ahead import CascadeAhead, CascadeFeedAhead
 from lumi.backends.cuda.wgmma.cascade import CascadeFeed, CascadeUse
 from lumi.backends.cuda.wgmma.plan import GROUP, SHARES, GroupPlan, plan
 from lumi.backends.cuda.wgmma.roles import Role
@@ -28,7 +28,9 @@ def _roles(made: GroupPlan, name: str) -> tuple[Role, Role]:
     """Those that copy and those that multiply."""
     if made.form.cascade is None:
         return SumFeed(made, name), SumUse(made, name)
-    return CascadeFeed(made, name), (CascadeAhead if made.ahead else CascadeUse)(made, name)
+    if made.ahead:
+        return CascadeFeedAhead(made, name), CascadeAhead(made, name)
+    return CascadeFeed(made, name), CascadeUse(made, name)
 
 
 def _role(role: Role, what: str) -> str:

@@ -119,8 +119,7 @@ class GroupPlan(Plan):
         turn = sum(self.columns // 2 for _ in form.cascade.products)
         sums = sum(self.width_of(u.product.columns) // 2 for u in form.cascade.updates)
         factors = sum(self.columns // 4 for _ in form.cascade.updates)
-        rows = 2 * len(form.cascade.rows) * self.cells_kept
-        return turn + sums + factors + rows + others
+        return turn + sums + factors + 2 * len(form.cascade.rows) + others
 
     def boxed(self, tile: Tile) -> Boxed:
         """The box that a tile is brought by."""
@@ -203,22 +202,25 @@ SUMS = tuple(
 )
 """Tiles, groups and stages that are tried for sums."""
 
-_TRIED = tuple(
-    dict(zip(("groups", "columns", "stages", "ordered"), numbers, strict=True))
-    for numbers in (
-        (2, 128, 2, 1),
-        (3, 128, 2, 1),
-        (2, 128, 2, 0),
-        (2, 112, 2, 1),
-        (2, 64, 2, 1),
-        (2, 64, 3, 0),
-        (1, 128, 2, 0),
-        (3, 64, 2, 1),
-        (2, 80, 2, 1),
-    )
+_WITHIN = (
+    (2, 128, 2, 1),
+    (3, 128, 2, 1),
+    (2, 128, 2, 0),
+    (2, 112, 2, 1),
+    (2, 64, 2, 1),
+    (2, 64, 3, 0),
+    (1, 128, 2, 0),
+    (3, 64, 2, 1),
+    (2, 80, 2, 1),
 )
 
-CASCADES = (*_TRIED, *(numbers | {"ahead": 1} for numbers in _TRIED[:4]))
+_AHEAD = ((2, 128, 2, 1), (3, 128, 3, 1), (3, 128, 2, 1), (2, 160, 2, 1), (3, 96, 3, 1))
+
+CASCADES = tuple(
+    dict(zip(("groups", "columns", "stages", "ordered"), numbers, strict=True)) | ahead
+    for every, ahead in ((_WITHIN, {}), (_AHEAD, {"ahead": 1}))
+    for numbers in every
+)
 """Tiles, groups and stages that are tried for cascades."""
 
 

@@ -7,14 +7,18 @@ from collections.abc import Mapping
 
 from lumi import dim
 from lumi.backends.cuda.mma import price as common
+from lumi.backends.cuda.mma.form import Stored
 from lumi.backends.cuda.wgmma.plan import GroupPlan
 from lumi.search.model import Machine
 
 RATE = 3800.0
-"""Operations a cycle of a multiprocessor by `wgmma`, where the GPU's power limits it."""
+"""Operations a cycle of a multiprocessor by `wgmma` in whole sums, where the GPU's power limits it."""
 
-HIDDEN = 0.75
-"""Share of the shorter of products and elementwise work that the other hides."""
+BEST = 8192.0
+"""Operations a cycle that it does at most: what a cascade reads from shared memory is counted apart."""
+
+HIDDEN = {1: 0.87, 2: 0.87, 3: 1.0}
+"""Share of the shorter of products and elementwise work that the other hides, by the number of groups."""
 
 ONE_GROUP = 1.35
 """How much longer a single group takes, which has nobody to work while it waits."""
@@ -26,10 +30,10 @@ FETCHED = 71e9, 0.84
 """Bytes a second that the threads of a multiprocessor copy, however many multiprocessors do, and the share of
 the memory's bandwidth that all of them get."""
 
-SIGNALLED = 100.0
-"""Cycles of a turn in which groups tell each other what is full and what is free."""
+SIGNALLED = {False: 100.0, True: 180.0}
+"""Cycles of a turn, of a cascade or not, in which groups tell each other what is full and what is free."""
 
-HIDDEN_END = 0.7
+HIDDEN_END = 0.5
 """Share of what follows the sums of a cell that the next one's first turn hides, where it begins ahead."""
 
 START = 3000.0
@@ -43,15 +47,26 @@ def seconds(made: GroupPlan, dims: Mapping[str, int], machine: Machine, traffic:
     high, wide = -(-sizes[form.row] // made.rows), -(-sizes[form.column] // made.width_of(form.column))
     cells = high * wide * math.prod(sizes[a] for a in form.outer)
     turns, turn = common.turns(made, sizes, dims), common.turn(made, RATE)
-    work = max(turn.products, turn.elements) + (1 - HIDDEN) * min(turn.products, turn.elements)
+    products = turn.products if form.cascade is None else _products(made)
+    work = max(products, turn.elements) + (1 - HIDDEN[made.groups]) * min(products, turn.elements)
     work *= (ONE_GROUP if made.groups == 1 else 1.0) * (1.0 if made.bulk else COPIED)
-    work += SIGNALLED
+    work += SIGNALLED[form.cascade is not None]
     waves = cells / machine.units
     rounds = max(math.ceil(waves), 1) if form.cascade is None else max(waves, 1.0)
     end = common.epilogue(made) * (1 - HIDDEN_END if made.ahead else 1.0)
     compute = (rounds * (turns * work + end) + START) * common.CYCLE
     memory = _memory(made, traffic / machine.bandwidth, turns * turn.bytes, cells, rounds)
     return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
+
+
+def _products(made: GroupPlan) -> float:
+    """Cycles of the products of a cascade's turn: groups read their factors while they multiply."""
+    cycles, size = 0.0, made.form.dtype.size
+    for product in made.form.products:
+        depth, columns = made.depth_of(product), made.width_of(product.columns)
+        read = made.readers * columns + (made.rows if isinstance(product.a, Stored) else 0)
+        cycles += 2.0 * made.rows * columns * depth / BEST + read * depth * size / common.BANKS
+    return cycles
 
 
 def _memory(made: GroupPlan, least: float, copied: float, cells: float, rounds: float) -> float:

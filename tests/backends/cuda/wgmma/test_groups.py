@@ -33,9 +33,9 @@ SUMS: dict[str, Kernel] = {
 CASCADES: dict[str, Kernel] = {
     name: kernel for name, kernel in test_cascade.KERNELS.items() if look(kernel).groups
 } | {
-    "several cells": cascade("causal", heads=8, group=4, sizes=(1300, 1300)),
-    "several cells of few positions": cascade("full", 128, heads=8, group=4, sizes=(1300, 72)),
-    "several cells of bias": cascade("bias", 80, heads=8, group=4, sizes=(1160, 136)),
+    "several cells": cascade("causal", heads=8, group=4, sizes=(700, 700)),
+    "several cells of few positions": cascade("full", 128, heads=8, group=4, sizes=(700, 72)),
+    "several cells of bias": cascade("bias", 80, heads=8, group=4, sizes=(680, 136)),
 }
 
 
