@@ -83,7 +83,7 @@ class Backend(Protocol):
 
     @property
     def free(self) -> Collection[str]:
-        """Templates that choose all tiles by themselves, and differ most by the numbers of their schedules."""
+        """Templates that choose all tiles by themselves: the numbers of a schedule decide what it takes."""
         ...
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:

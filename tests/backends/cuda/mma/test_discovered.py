@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from lumi.backends.cuda import schedule
 from lumi.backends.cuda.mma.known import look
 from lumi.compiler import Options, Stage, compile_model
 from lumi.errors import Source
@@ -45,6 +46,23 @@ def test_attention_is_one_kernel_on_tensor_cores(name: str) -> None:
     assert form is not None
     assert form.cascade is not None
     assert bool(form.cascade.loop.guards) == (name != "bias")
+
+
+def test_gated_pair_of_a_prompt_is_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The widest tiles leave most of the GPU without work on few rows; others beat the library's products."""
+    monkeypatch.setattr(schedule, "find_library", lambda: "libcublasLt.so.13")
+    text = """
+(defdim seq :min 2 :max 2048 :hint 128)
+(defmodel block [(x bf16 [seq 4096]) :dtype bf16]
+  "A gated MLP."
+  (gated-mlp x 14336 :name "mlp"))
+"""
+    work = compile_model(Source("mlp.lumi", text), Options(target="cuda"), Stage.KERNELS)
+    (found,) = work.found.values()
+    pair, down = found.graph.steps
+    form = look(pair.kernel).form
+    assert form is not None and len(form.products) == 2 and len(pair.kernel.grid) == 2
+    assert [s.schedule.template for s in (pair, down)] == ["wgmma", "cublaslt"]
 
 
 @pytest.mark.skipif(not is_possible(), reason="there is no g++")
