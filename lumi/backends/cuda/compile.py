@@ -25,8 +25,15 @@ from lumi import paths
 from lumi.errors import LumiError
 from lumi.runtime.device import tell_compiling
 
-OPTIONS = ("--std=c++17", "--fmad=false", "--ptxas-options=-v", "--device-as-default-execution-space")
-"""Nothing contracts or flushes by itself: the generated code says where it may."""
+OPTIONS = (
+    "--std=c++17",
+    "--fmad=false",
+    "--ptxas-options=-v",
+    "--device-as-default-execution-space",
+    "--diag-suppress=177",
+)
+"""Nothing contracts or flushes by itself: the generated code says where it may.  Nor is every helper told
+that a kernel does without."""
 
 BRIEF = "--minimal"
 """Leaves out the declarations of CUDA's libraries, a good part of the time that a small kernel takes."""

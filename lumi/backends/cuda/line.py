@@ -11,8 +11,11 @@ from lumi.backends.cuda.untiled import untiled
 from lumi.backends.cuda.values import folds_below, loads_below, long, nested, size, stores, without_arrays
 from lumi.field.access import Access
 from lumi.llir import spell
-from lumi.llir.kernel import Kernel, Load, Store
+from lumi.llir.kernel import Dot, Kernel, Load, Reduce, Store, walk
 from lumi.llir.program import Fold, Program
+
+SHORT = 512
+"""Elements of a line of which the threads of a block would not have several loads under way at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,9 @@ class Lines:
 
 def find(kernel: Kernel) -> Lines | None:
     """The lines of a kernel that reduces some and does nothing across them; a single line is none."""
+    reduced = {a for s in walk(kernel.body) if isinstance(s, Dot | Reduce) for a in s.over}
+    if size(kernel, reduced) <= SHORT:
+        return None
     flat = untiled(kernel)
     program = without_arrays(flat) if flat is not None else None
     if program is None:
