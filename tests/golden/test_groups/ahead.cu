@@ -50,7 +50,7 @@ INLINE void attend_feed(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1
         const u32 signal = rows.full + 8 * rows.slot;
         if (lane == 0) signal_expect(signal, 16384);
         if (lane == 0) {
-          fetch_box(shared + rows.slot * 16384 + 0, &map0, signal, 0 + 0, first_row, x_h_5 * 2 + x_g_3 * 1);
+          fetch_box(shared + rows.slot * 16384 + 0, &map0, signal, 0 + 0, first_row, x_g_3 * 1 + x_h_5 * 2);
         }
         rows.next();
       }
@@ -206,7 +206,7 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         const int v25 = add_i32(x_i_23, 1);
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_24 = least(first + pair + j * 8, 512 - 2);
+          const int x_j_24 = first + pair + j * 8;
           const int v26 = (int)(x_j_24 < v25);
           const int v27 = (int)((x_j_24 + 1) < v25);
           t22[i][j * 2 + 0] = v26 ? s2[i][j * 2 + 0] : -INFINITY;
@@ -220,9 +220,9 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         float r[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_30 = least(first + pair + j * 8, 512 - 2);
-          r[j * 2 % 4 + 0] = larger(r[j * 2 % 4 + 0], (first + pair + j * 8 < 512 ? t22[i][j * 2 + 0] : -INFINITY));
-          r[j * 2 % 4 + 1] = larger(r[j * 2 % 4 + 1], (first + pair + j * 8 + 1 < 512 ? t22[i][j * 2 + 1] : -INFINITY));
+          const int x_j_30 = first + pair + j * 8;
+          r[j * 2 % 4 + 0] = larger(r[j * 2 % 4 + 0], t22[i][j * 2 + 0]);
+          r[j * 2 % 4 + 1] = larger(r[j * 2 % 4 + 1], t22[i][j * 2 + 1]);
         }
         r28[i] = quad_max(larger(larger(r[0], r[1]), larger(r[2], r[3]))) * 0.088388347f;
       }
@@ -240,7 +240,7 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         const float v37 = shift(t31[i], 1.442695f);
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_36 = least(first + pair + j * 8, 512 - 2);
+          const int x_j_36 = first + pair + j * 8;
           const float v38 = power_of_two(fmaf(t22[i][j * 2 + 0], 0.12751742627516502f, v37));
           const float v39 = power_of_two(fmaf(t22[i][j * 2 + 1], 0.12751742627516502f, v37));
           const float v40 = (v38 * 1.0f);
@@ -256,9 +256,9 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         float r[4] = {0.0f, 0.0f, 0.0f, 0.0f};
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_44 = least(first + pair + j * 8, 512 - 2);
-          r[j * 2 % 4 + 0] = (r[j * 2 % 4 + 0] + (first + pair + j * 8 < 512 ? t34[i][j * 2 + 0] : 0.0f));
-          r[j * 2 % 4 + 1] = (r[j * 2 % 4 + 1] + (first + pair + j * 8 + 1 < 512 ? t34[i][j * 2 + 1] : 0.0f));
+          const int x_j_44 = first + pair + j * 8;
+          r[j * 2 % 4 + 0] = (r[j * 2 % 4 + 0] + t34[i][j * 2 + 0]);
+          r[j * 2 % 4 + 1] = (r[j * 2 % 4 + 1] + t34[i][j * 2 + 1]);
         }
         r42[i] = ((r[0] + r[1]) + (r[2] + r[3]));
       }
@@ -289,9 +289,9 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         const int x_i_55 = row + i * 8;
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_56 = least(first + pair + j * 8, 512 - 2);
-          p54[i][j * 2 + 0] = first + pair + j * 8 < 512 ? t34[i][j * 2 + 0] : 0.0f;
-          p54[i][j * 2 + 1] = first + pair + j * 8 + 1 < 512 ? t34[i][j * 2 + 1] : 0.0f;
+          const int x_j_56 = first + pair + j * 8;
+          p54[i][j * 2 + 0] = t34[i][j * 2 + 0];
+          p54[i][j * 2 + 1] = t34[i][j * 2 + 1];
         }
       }
       products_await<0>();
@@ -394,7 +394,7 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         const int v74 = add_i32(x_i_72, 1);
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_73 = least(first + pair + j * 8, 512 - 2);
+          const int x_j_73 = first + pair + j * 8;
           const int v75 = (int)(x_j_73 < v74);
           const int v76 = (int)((x_j_73 + 1) < v74);
           t71[i][j * 2 + 0] = v75 ? s2[i][j * 2 + 0] : -INFINITY;
@@ -408,9 +408,9 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         float r[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_79 = least(first + pair + j * 8, 512 - 2);
-          r[j * 2 % 4 + 0] = larger(r[j * 2 % 4 + 0], (first + pair + j * 8 < 512 ? t71[i][j * 2 + 0] : -INFINITY));
-          r[j * 2 % 4 + 1] = larger(r[j * 2 % 4 + 1], (first + pair + j * 8 + 1 < 512 ? t71[i][j * 2 + 1] : -INFINITY));
+          const int x_j_79 = first + pair + j * 8;
+          r[j * 2 % 4 + 0] = larger(r[j * 2 % 4 + 0], t71[i][j * 2 + 0]);
+          r[j * 2 % 4 + 1] = larger(r[j * 2 % 4 + 1], t71[i][j * 2 + 1]);
         }
         r77[i] = quad_max(larger(larger(r[0], r[1]), larger(r[2], r[3]))) * 0.088388347f;
       }
@@ -428,7 +428,7 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         const float v86 = shift(t80[i], 1.442695f);
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_85 = least(first + pair + j * 8, 512 - 2);
+          const int x_j_85 = first + pair + j * 8;
           const float v87 = power_of_two(fmaf(t71[i][j * 2 + 0], 0.12751742627516502f, v86));
           const float v88 = power_of_two(fmaf(t71[i][j * 2 + 1], 0.12751742627516502f, v86));
           const float v89 = (v87 * 1.0f);
@@ -444,9 +444,9 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         float r[4] = {0.0f, 0.0f, 0.0f, 0.0f};
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_93 = least(first + pair + j * 8, 512 - 2);
-          r[j * 2 % 4 + 0] = (r[j * 2 % 4 + 0] + (first + pair + j * 8 < 512 ? t83[i][j * 2 + 0] : 0.0f));
-          r[j * 2 % 4 + 1] = (r[j * 2 % 4 + 1] + (first + pair + j * 8 + 1 < 512 ? t83[i][j * 2 + 1] : 0.0f));
+          const int x_j_93 = first + pair + j * 8;
+          r[j * 2 % 4 + 0] = (r[j * 2 % 4 + 0] + t83[i][j * 2 + 0]);
+          r[j * 2 % 4 + 1] = (r[j * 2 % 4 + 1] + t83[i][j * 2 + 1]);
         }
         r91[i] = ((r[0] + r[1]) + (r[2] + r[3]));
       }
@@ -477,9 +477,9 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         const int x_i_104 = row + i * 8;
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_105 = least(first + pair + j * 8, 512 - 2);
-          p103[i][j * 2 + 0] = first + pair + j * 8 < 512 ? t83[i][j * 2 + 0] : 0.0f;
-          p103[i][j * 2 + 1] = first + pair + j * 8 + 1 < 512 ? t83[i][j * 2 + 1] : 0.0f;
+          const int x_j_105 = first + pair + j * 8;
+          p103[i][j * 2 + 0] = t83[i][j * 2 + 0];
+          p103[i][j * 2 + 1] = t83[i][j * 2 + 1];
         }
       }
       products_await<0>();
@@ -686,7 +686,7 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         const int v144 = add_i32(x_i_142, 1);
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_143 = least(first + pair + j * 8, 512 - 2);
+          const int x_j_143 = first + pair + j * 8;
           const int v145 = (int)(x_j_143 < v144);
           const int v146 = (int)((x_j_143 + 1) < v144);
           t141[i][j * 2 + 0] = v145 ? s2[i][j * 2 + 0] : -INFINITY;
@@ -700,9 +700,9 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         float r[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_149 = least(first + pair + j * 8, 512 - 2);
-          r[j * 2 % 4 + 0] = larger(r[j * 2 % 4 + 0], (first + pair + j * 8 < 512 ? t141[i][j * 2 + 0] : -INFINITY));
-          r[j * 2 % 4 + 1] = larger(r[j * 2 % 4 + 1], (first + pair + j * 8 + 1 < 512 ? t141[i][j * 2 + 1] : -INFINITY));
+          const int x_j_149 = first + pair + j * 8;
+          r[j * 2 % 4 + 0] = larger(r[j * 2 % 4 + 0], t141[i][j * 2 + 0]);
+          r[j * 2 % 4 + 1] = larger(r[j * 2 % 4 + 1], t141[i][j * 2 + 1]);
         }
         r147[i] = quad_max(larger(larger(r[0], r[1]), larger(r[2], r[3]))) * 0.088388347f;
       }
@@ -720,7 +720,7 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         const float v156 = shift(t150[i], 1.442695f);
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_155 = least(first + pair + j * 8, 512 - 2);
+          const int x_j_155 = first + pair + j * 8;
           const float v157 = power_of_two(fmaf(t141[i][j * 2 + 0], 0.12751742627516502f, v156));
           const float v158 = power_of_two(fmaf(t141[i][j * 2 + 1], 0.12751742627516502f, v156));
           const float v159 = (v157 * 1.0f);
@@ -736,9 +736,9 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         float r[4] = {0.0f, 0.0f, 0.0f, 0.0f};
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_163 = least(first + pair + j * 8, 512 - 2);
-          r[j * 2 % 4 + 0] = (r[j * 2 % 4 + 0] + (first + pair + j * 8 < 512 ? t153[i][j * 2 + 0] : 0.0f));
-          r[j * 2 % 4 + 1] = (r[j * 2 % 4 + 1] + (first + pair + j * 8 + 1 < 512 ? t153[i][j * 2 + 1] : 0.0f));
+          const int x_j_163 = first + pair + j * 8;
+          r[j * 2 % 4 + 0] = (r[j * 2 % 4 + 0] + t153[i][j * 2 + 0]);
+          r[j * 2 % 4 + 1] = (r[j * 2 % 4 + 1] + t153[i][j * 2 + 1]);
         }
         r161[i] = ((r[0] + r[1]) + (r[2] + r[3]));
       }
@@ -769,9 +769,9 @@ INLINE void attend_use(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1_
         const int x_i_174 = row + i * 8;
         #pragma unroll
         for (int j = 0; j < 16; j++) {
-          const int x_j_175 = least(first + pair + j * 8, 512 - 2);
-          p173[i][j * 2 + 0] = first + pair + j * 8 < 512 ? t153[i][j * 2 + 0] : 0.0f;
-          p173[i][j * 2 + 1] = first + pair + j * 8 + 1 < 512 ? t153[i][j * 2 + 1] : 0.0f;
+          const int x_j_175 = first + pair + j * 8;
+          p173[i][j * 2 + 0] = t153[i][j * 2 + 0];
+          p173[i][j * 2 + 1] = t153[i][j * 2 + 1];
         }
       }
       products_await<0>();

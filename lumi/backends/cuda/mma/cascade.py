@@ -203,7 +203,7 @@ class CascadeWriter(TurnWriter):
         for whole in (True, False):
             header = "if (turn >= whole.first && turn < whole.last) " if whole else "else "
             with w.block(header):
-                self.open_positions("" if whole else span.stop, span)
+                self.open_elements(whole, span)
                 self.compute_elements(whole)
                 self._update_all(span)
             self.tiles.held = dict(held)

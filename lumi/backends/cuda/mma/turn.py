@@ -8,7 +8,7 @@ from lumi.backends.clike.scope import Range
 from lumi.backends.cuda import ctype
 from lumi.backends.cuda.mma import masks
 from lumi.backends.cuda.mma.form import Cascade, Computed
-from lumi.backends.cuda.mma.plan import Plan
+from lumi.backends.cuda.mma.plan import Plan, is_whole
 from lumi.backends.cuda.mma.tiles import Along, Held
 from lumi.backends.cuda.mma.writer import TensorWriter
 from lumi.backends.cuda.values import long
@@ -43,6 +43,15 @@ class TurnWriter(TensorWriter):
         """The axis of the loop."""
         return self.found.axis
 
+    @property
+    def may_end_within(self) -> bool:
+        """Whether a tile of positions may reach past the end of the loop."""
+        return self.loop.chunk is not None or not is_whole(self.form, self.axis, self.plan.columns)
+
+    def open_elements(self, whole: bool, span: Range) -> None:
+        """Share the positions of a turn: with `whole` nothing of it is masked or behind the end."""
+        self.open_positions("" if whole or not self.may_end_within else span.stop, span)
+
     def open_positions(self, stop: str, span: Range) -> None:
         """Share the positions of a turn as columns, which may lie behind `stop` unless that is empty."""
         even = span.multiple % 2 == 0
@@ -53,7 +62,7 @@ class TurnWriter(TensorWriter):
 
     def compute_elements(self, whole: bool) -> None:
         """Everything between the products of a turn and the sums, in the order of the kernel."""
-        self.ragged = not whole
+        self.ragged = not whole and self.may_end_within
         self.elements.passed = self.masks.tests if whole else frozenset()
         for statement in self.loop.body:
             match statement:

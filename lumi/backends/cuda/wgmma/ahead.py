@@ -54,7 +54,6 @@ class CascadeAhead(CascadeUse):
         w.line("int turn = live.last - 1;")
         self.hold_loads()
         w.line("rows.await();")
-        never_ragged = self.is_never_ragged(span)
         with w.block("", tile=True):
             self.open_turn(span)
             self.await_order()
@@ -66,13 +65,13 @@ class CascadeAhead(CascadeUse):
             w.line("products_await<1>();")
             self.take_first()
             self._begin_rows()
-            with self.turn_elements(span, never_ragged) as arrays:
+            with self.turn_elements(span, self.is_never_ragged) as arrays:
                 w.line("products_await<0>();")
                 self.take_second()
                 self.round_factors(arrays)
                 self._store_before()
                 self._clear()
-        self.all_loops(span, never_ragged)
+        self.all_loops(span)
         w.line("before = cell;")
 
     def end(self) -> None:

@@ -14,7 +14,7 @@ from lumi.backends.clike.loops import loop_range
 from lumi.backends.clike.scope import Range
 from lumi.backends.cuda.mma.cascade import CascadeWriter
 from lumi.backends.cuda.mma.form import Computed, Product, Stored, Update
-from lumi.backends.cuda.mma.plan import Tile, is_whole
+from lumi.backends.cuda.mma.plan import Tile
 from lumi.backends.cuda.mma.writer import factors
 from lumi.backends.cuda.wgmma.plan import GROUP
 from lumi.backends.cuda.wgmma.roles import Role
@@ -129,15 +129,14 @@ class CascadeUse(_Turns):
         w.line("int turn = live.last - 1;")
         self.hold_loads()
         w.line("rows.await();")
-        never_ragged = self.is_never_ragged(span)
         with w.block("", tile=True):
             self.open_turn(span)
             w.line("early.await();")
             self.issue_first()
             w.line("products_await<0>();")
             self.take_first()
-            self._compute(span, never_ragged, follows=False)
-        self.all_loops(span, never_ragged)
+            self._compute(span, self.is_never_ragged, follows=False)
+        self.all_loops(span)
         w.line("late.await();")
         self.issue_second()
         w.line("products_await<0>();")
@@ -156,10 +155,10 @@ class CascadeUse(_Turns):
             self.weights[computed] = w.fresh("p")
             w.line(f"u32 {self.weights[computed]}[{plan.steps(plan.columns)}][1][4];")
 
-    def all_loops(self, span: Range, never_ragged: bool) -> None:
+    def all_loops(self, span: Range) -> None:
         """All turns after the first, then let go of the rows."""
         w = self.w
-        if never_ragged:
+        if self.is_never_ragged:
             self._loop(span, "live.first", whole=True)
         else:
             self._loop(span, "whole.last", whole=False)
@@ -168,11 +167,10 @@ class CascadeUse(_Turns):
         w.line("rows.release(rows.slot);")
         w.line("rows.next();")
 
-    def is_never_ragged(self, span: Range) -> bool:
+    @property
+    def is_never_ragged(self) -> bool:
         """Whether no tile of the loop is masked or ends behind it."""
-        if self.masks.terms or self.is_sparse or self.loop.chunk is not None:
-            return False
-        return is_whole(self.form, self.axis, self.plan.columns)
+        return not (self.masks.terms or self.is_sparse or self.may_end_within)
 
     def open_turn(self, span: Range) -> None:
         """Find the positions of a turn."""
@@ -275,7 +273,7 @@ class CascadeUse(_Turns):
     def turn_elements(self, span: Range, whole: bool) -> Iterator[Mapping[Computed, str]]:
         """The elements of a turn, of which the computed factors are given; then the next rows."""
         held = dict(self.tiles.held)
-        self.open_positions("" if whole else span.stop, span)
+        self.open_elements(whole, span)
         self.compute_elements(whole)
         yield {computed: self.weights_of(computed) for computed in self.weights}
         self.advance_rows()

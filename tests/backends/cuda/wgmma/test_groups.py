@@ -34,6 +34,7 @@ CASCADES: dict[str, Kernel] = {
     name: kernel for name, kernel in test_cascade.KERNELS.items() if look(kernel).groups
 } | {
     "several cells": cascade("causal", heads=8, group=4, sizes=(700, 700)),
+    "several cells of whole tiles": cascade("causal", heads=8, group=4, sizes=(768, 768)),
     "several cells of few positions": cascade("full", 128, heads=8, group=4, sizes=(700, 72)),
     "several cells of bias": cascade("bias", 80, heads=8, group=4, sizes=(680, 136)),
 }
