@@ -48,7 +48,7 @@ class Plan:
     """A line is shared by `users` threads of each of `blocks` blocks.
 
     The elements of the last `aside` turns lie in shared memory.  Of the lines one in `stay` stays in the last
-    cache as long as it can; none where it is 0.
+    cache as long as it can, while results leave it first; where it is 0, the cache is told nothing.
     """
 
     found: Lines
@@ -120,6 +120,7 @@ class DirectWriter(Held):
         super().__init__(plan.found, plan, name)
         self.plan, self.blocks, self.values = plan, plan.blocks, plan.users // WARP * plan.blocks
         self.kept = plan.turns - plan.aside
+        self.expressions.leaving = plan.stay > 0
         if plan.blocks > 1:
             self.part, self.first, self.last = plan.part, "first", "last"
             self.chosen += " && first == 0"

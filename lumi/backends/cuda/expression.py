@@ -27,10 +27,20 @@ WIDEST = 16
 
 
 class Expressions:
-    """Computes values; `fold` writes the loops of reductions, which computes values in turn."""
+    """Computes values; `fold` writes the loops of reductions, which computes values in turn.
+
+    Who writes a kernel may decide whether its results are `leaving` the caches first.
+    """
 
     def __init__(self, writer: Writer, fold: FoldWriter) -> None:
         self.w, self.fold = writer, fold
+        self.leaving: bool | None = None
+
+    def is_leaving(self) -> bool:
+        """Whether results leave the caches first: those of a kernel that has far more than they hold."""
+        if self.leaving is None:
+            self.leaving = overflows(self.w.program.kernel)
+        return self.leaving
 
     def value(self, operand: Operand, dtype: DType) -> Value:
         """The value of an operand in `dtype`."""
@@ -107,7 +117,7 @@ class Expressions:
         through them as well.
         """
         program = self.w.program
-        if not reads_most(program.kernel) and not overflows(program.kernel):
+        if not reads_most(program.kernel) and not self.is_leaving():
             return False
         long = {a for a, e in program.kernel.axes.items() if e != 1}
         loads = [s for s in walk(program.kernel.body) if isinstance(s, Load)]

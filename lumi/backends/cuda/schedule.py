@@ -100,7 +100,7 @@ _DIRECT = (
         )
     ),
     *(Schedule("direct", (("aside", 4), ("users", users))) for users in (512, 1024)),
-    *(Schedule("direct", (("stay", 8), ("users", users))) for users in (256, 512, 1024)),
+    *(Schedule("direct", (("stay", 16), ("users", users))) for users in (256, 512, 1024)),
 )
 
 _WALKS = tuple(

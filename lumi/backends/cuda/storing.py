@@ -7,7 +7,6 @@ from lumi.backends.clike.scope import Copy
 from lumi.backends.cuda import ctype
 from lumi.backends.cuda.expression import Expressions, chunk
 from lumi.backends.cuda.scope import Value
-from lumi.backends.cuda.values import overflows
 from lumi.dtype import BF16, F16, F32
 from lumi.llir.kernel import Map, Store
 from lumi.llir.program import Program
@@ -51,13 +50,13 @@ def store_wide(expressions: Expressions, store: Store, value: Value, copy: Copy,
     opened = w.opened(lane)
     assert opened is not None, f"axis {lane} is not open"
     pointer, count = expressions.pointer(store.access, {}, copy), chunk(dtype, opened.copies)
-    rounds, passing = value.dtype == F32 and dtype in HALVES, overflows(w.program.kernel)
+    rounds = value.dtype == F32 and dtype in HALVES
     for first in range(0, opened.copies, count):
         texts = [value.at({**copy, lane: first + n}) for n in range(count)]
         if not rounds:
             texts = [ctype.conversion(t, value.dtype, dtype) for t in texts]
         place = f"{pointer} + {first}" if first else pointer
-        w.line(ctype.wide_store(place, texts, dtype, rounds, passing))
+        w.line(ctype.wide_store(place, texts, dtype, rounds, expressions.is_leaving()))
 
 
 def store_all(expressions: Expressions, store: Store, value: Value) -> None:

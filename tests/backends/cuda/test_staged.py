@@ -168,9 +168,9 @@ def test_two_blocks_with_elements_aside_fit() -> None:
 
 def test_one_line_of_some_stays_in_the_cache() -> None:
     kernel = read("softmax", (1040, 4096))
-    text = emit(Step(kernel, Schedule("direct", (("stay", 8), ("users", 512)))), "kernel").text
-    assert "line % 8 ? read_as_usual() : read_to_stay()" in text
-    assert "wide_load" not in text
+    text = emit(Step(kernel, Schedule("direct", (("stay", 16), ("users", 512)))), "kernel").text
+    assert "line % 16 ? read_as_usual() : read_to_stay()" in text
+    assert "wide_load" not in text and "wide_store" not in text
 
 
 def test_hot_kernels_compile_without_spills() -> None:
