@@ -28,7 +28,7 @@ from lumi.search.launch import Assembly, Piece, alone
 from lumi.search.measure import Contest
 from lumi.search.planner import Planner
 from lumi.search.protocol import Backend, Failure
-from lumi.search.seed import CUTS, Seed, seeds
+from lumi.search.seed import CUT_APART, CUTS, Seed, seeds
 from lumi.search.settings import Mode, Settings
 from lumi.search.space import Space
 from lumi.search.trial import Bench, Clock, Timings, Way, cost, favourites
@@ -230,11 +230,16 @@ class _Search:
         self._gain(self.optima[0][0], "tune")
 
     def _starts(self) -> list[tuple[Assembly, Seed]]:
-        """The plans of all seeds, best first; of those that the model cannot tell apart, the first."""
+        """The plans of all seeds, best first; of those that the model cannot tell apart, the first.
+
+        Where they are the end of the search, none is cut into everything, but for want of another.
+        """
         planner = self.planner
         names = [n for n in CUTS if n != "chunks" or self.settings.splits]
         starts: list[tuple[Assembly, Seed]] = []
         for seed in seeds(planner, names):
+            if starts and self.settings.mode is Mode.NONE and seed.cut == CUT_APART:
+                continue
             try:
                 starts.append((planner.assemble(planner.draft(seed.genome)), seed))
             except InfeasibleError:

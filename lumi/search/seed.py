@@ -216,6 +216,9 @@ def _accumulator(draft: Draft, number: int) -> ENode:
     return draft.node(draft.node(number).children[0])
 
 
+CUT_APART = "everything"
+"""The family that stores all it can: many kernels, to be merged by a search that goes on from there."""
+
 CUTS: Mapping[str, Cut] = {
     "reductions": _reductions,
     "contractions": _contractions,
@@ -224,7 +227,7 @@ CUTS: Mapping[str, Cut] = {
     "none": _nothing,
     "chunks": _chunks,
     "rounded": _rounded,
-    "everything": _everything,
+    CUT_APART: _everything,
 }
 """Families of cuts by name.  A contraction reduced by a maximum of its own axis is left to an online loop."""
 
