@@ -38,8 +38,8 @@ SPREAD = 1.2
 """How much slower blocks that share a line write it than blocks with lines of their own."""
 
 STAY = 0.97
-"""How much less time lines take of which some stay in the cache, where results are more than it holds: the
-others, and the results, leave it earlier, and what has stayed is there when it is read again."""
+"""How much less time lines take, measured where all of them stay in the cache as long as they can: results
+leave it early and evenly, and some of what is read again is there."""
 
 AT_ONCE = 3
 """How much faster a single multiprocessor can read than its share of the bandwidth."""

@@ -15,6 +15,8 @@ from tests.backends.cpu.kernels import assert_equal_runs, elementwise
 from tests.backends.cuda.kernels import OnGpu
 
 SIZES = (1, 1030, 3000, 4096, 5000, 1 << 16)
+LARGE = 1 << 24
+"""Elements that are more than the caches hold."""
 
 
 def sized(count: int, dtype: DType = F32, inputs: int = 2) -> Kernel:
@@ -27,7 +29,7 @@ def steps(kernel: Kernel) -> list[Step]:
     return [Step(kernel, s) for s in schedules(kernel)]
 
 
-@pytest.mark.parametrize(("count", "load", "store"), [(1 << 20, "load", "store"), (1 << 24, "pass", "leave")])
+@pytest.mark.parametrize(("count", "load", "store"), [(1 << 20, "load", "store"), (LARGE, "pass", "leave")])
 def test_nothing_is_stored_before_all_is_loaded(count: int, load: str, store: str) -> None:
     for step in steps(sized(count)):
         text = emit(step, "kernel").text
@@ -54,7 +56,7 @@ def test_points_that_a_block_takes_at_once_are_no_loop() -> None:
 
 @pytest.mark.parametrize("dtype", [F32, BF16, I64])
 def test_kernels_of_any_size_compile_without_spills(dtype: DType) -> None:
-    every = [s for count in SIZES for s in steps(sized(count, dtype))]
+    every = [s for count in (*SIZES, LARGE) for s in steps(sized(count, dtype))]
     cubins = compile_cubins([source([emit(s, "kernel").text]) for s in every], "sm_90a")
     for step, cubin in zip(every, cubins, strict=True):
         assert isinstance(cubin, Cubin), f"{step.schedule}: {cubin}"
