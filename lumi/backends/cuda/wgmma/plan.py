@@ -169,6 +169,8 @@ def _fault(made: GroupPlan) -> str:
         return "the copy engine cannot bring its factors"
     if made.bulk and _ends_within(form):
         return "what lies behind the end of a sum would be brought too"
+    if form.cascade is None and made.stages < (2 if made.bulk else 3):
+        return "a stage would be awaited that nobody tells to be full"
     if made.ahead and not (made.bulk and _has_turns(form)):
         return "a cell may have nothing to begin with"
     if any(not c.exact for c in form.computed) and not common.may_have(form, 1):

@@ -20,7 +20,7 @@ static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 
 extern char emulated_pool[];
 extern Index emulated_block, emulated_grid;
-extern "C" int emulated_thread();
+extern "C" int emulated_thread(), emulated_size();
 void emulated_meet(void *given, void (*work)(void **));
 void emulated_barrier(int count = 0);
 void emulated_turn();
@@ -35,6 +35,7 @@ void emulated_arrive(void *state, int arrived, long bytes);
 void emulated_fill(void *to, const void *from, unsigned bytes, void *state);
 void emulated_await(void *state, unsigned lap);
 #define threadIdx (Index{emulated_thread()})
+#define blockDim (Index{emulated_size()})
 #define blockIdx emulated_block
 #define gridDim emulated_grid
 #define __syncthreads emulated_barrier

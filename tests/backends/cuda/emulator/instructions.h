@@ -170,3 +170,37 @@ static inline u32 heard_in_block(const u32 *p) {
   emulated_turn();
   return *(const volatile u32 *)p;
 }
+
+/* What groups of warps do: their stages, and products, which are done when they are issued. */
+static inline void *signal_state(u32 signal) { return emulated_pool + signal; }
+static inline void signal_open(u32 signal, u32 arrivals) { emulated_open(signal_state(signal), arrivals); }
+static inline void signal_give(u32 signal) { emulated_arrive(signal_state(signal), 1, 0); }
+static inline void signal_await(u32 signal, u32 lap) { emulated_await(signal_state(signal), lap); }
+template <int COUNT> static inline void take_registers() {}
+template <int COUNT> static inline void give_registers() {}
+static inline void products_begin() {}
+static inline void products_end() {}
+template <int LEFT> static inline void products_await() { __syncwarp(); }
+template <int COLUMNS> static inline void settle(float (&)[2][COLUMNS]) {}
+
+/* An element of a described tile: pieces of 16 bytes change places by the number of their line. */
+template <bool BF16, bool ACROSS> static inline float tile_element(u32 tile, int outer, int k) {
+  const u32 place = (tile & 0x3fff) << 4, apart = (tile >> 16 & 0x3fff) << 4;
+  u32 at = place + (ACROSS ? outer / 64 * apart + k * 128 + outer % 64 * 2 : outer * 128 + k * 2);
+  at ^= (at >> 7 & 7) << 4;
+  u16 raw;
+  __builtin_memcpy(&raw, emulated_pool + at, 2);
+  return half_of<BF16>(raw, 0);
+}
+template <int COLUMNS, bool BF16, bool A_ACROSS, bool B_ACROSS>
+static inline void group_multiply(float (&v)[2][COLUMNS / 4], u32 a, u32 b, int keep) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < COLUMNS / 4; j++) {
+      const int row = warp * 16 + i * 8 + lane / 4, column = j / 2 * 8 + lane % 4 * 2 + j % 2;
+      float sum = keep ? v[i][j] : 0;
+      for (int k = 0; k < 16; k++)
+        sum += tile_element<BF16, A_ACROSS>(a, row, k) * tile_element<BF16, B_ACROSS>(b, column, k);
+      v[i][j] = sum;
+    }
+}

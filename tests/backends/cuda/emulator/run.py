@@ -27,6 +27,11 @@ GUARD = 256
 BLOCKS = 7
 """Blocks at most, so that some run several cells."""
 
+RESERVED = 1024
+"""Bytes of shared memory that a block cannot use: no address of its own is 0."""
+
+_FENCE = re.compile(r'asm volatile\("fence\.[^"]*" ::: "memory"\);')
+_GROUPED = re.compile(r"\bwgmma_(bf16|f16)_([st])([st])_(\d+)\(")
 _POOL = re.compile(r"extern __shared__ __align__\(\d+\) u8 pool\[\];")
 _FUNCTION = re.compile(r"^(template <[^\n]*>\s)?INLINE [^;{]*\{", re.MULTILINE)
 _NAME = re.compile(r"(__restrict__ )?\w+$")
@@ -98,8 +103,8 @@ def _guarded(array: np.ndarray) -> np.ndarray:
 
 def _source(text: str, count: int) -> str:
     """The kernel, which has `count` dims, as C++: helpers that are made of instructions are replaced."""
-    body = _without_instructions(source([text]))
-    body = _POOL.sub("u8 *const pool = (u8 *)emulated_pool;", body)
+    body = _FENCE.sub("", _without_instructions(source([text])))
+    body = _POOL.sub(f"u8 *const pool = (u8 *)emulated_pool + {RESERVED};", body)
     types, helpers = body.split("/* ---- ", 1)
     found = _PARAMETERS.search(text)
     assert found is not None, "a kernel has parameters"
@@ -113,11 +118,23 @@ def _source(text: str, count: int) -> str:
         (HERE / "device.h").read_text(),
         types,
         (HERE / "instructions.h").read_text(),
+        *_grouped(text),
         "/* ---- " + helpers,
     ]
     arguments = ", ".join([*casts, "dims", *more])
     run = f'extern "C" void run(void **a, const long long *dims) {{ kernel({arguments}); }}'
     return "\n".join([*parts, run])
+
+
+def _grouped(text: str) -> list[str]:
+    """The instructions of groups of warps that a kernel calls, of which both factors lie in shared memory."""
+    found = sorted(set(_GROUPED.findall(text)))
+    return [
+        f"static inline void wgmma_{kind}_{a}{b}_{columns}(float (&v)[2][{int(columns) // 4}], u32 a, u32 b, int keep) {{"
+        f" group_multiply<{columns}, {str(kind == 'bf16').lower()}, {str(a == 't').lower()}, {str(b == 't').lower()}>"
+        f"(v, a, b, keep); }}"
+        for kind, a, b, columns in found
+    ]
 
 
 def _without_instructions(text: str) -> str:

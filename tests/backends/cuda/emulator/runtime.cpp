@@ -60,6 +60,7 @@ struct Index { int x; };
 char emulated_pool[1 << 18];
 Index emulated_block, emulated_grid;
 extern "C" int emulated_thread() { return current; }
+extern "C" int emulated_size() { return threads; }
 
 /* Wait for all lanes of a warp; the last one calls `work` on what all have given. */
 void emulated_meet(void *given, void (*work)(void **)) {
