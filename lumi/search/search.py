@@ -354,7 +354,7 @@ class _Search:
         backend, hints = self.backend, self.settings.hints
         costs = [cost(backend, used.step, h) for h in hints]
         floors = (
-            min(sum(backend.cost(k, s, h).floor for h in hints) for s in backend.schedules(k))
+            min(sum(backend.cost(k, s, h).floor for h in hints) for s in self._templates(k))
             for k in used.step.kernels
         )
         return KernelStory(
