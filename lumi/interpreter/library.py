@@ -70,6 +70,11 @@ class Library(Scope):
         self._define(self._places[name])
         return name in self.names
 
+    def supply_all(self) -> None:
+        """Parse every definition that nothing has used yet."""
+        for name in self._places:
+            self.find(name)
+
     def own_names(self) -> Iterator[str]:
         """Every name that a file defines."""
         yield from self._places

@@ -20,6 +20,7 @@ from lumi.backends.cuda.gpu import open_gpu
 from lumi.compiler import compile_graph
 from lumi.egraph.engine import restore
 from lumi.errors import LumiError, Source
+from lumi.interpreter.library import library
 from lumi.repl import commands
 from lumi.repl.evaluator import QUICK
 from lumi.repl.session import NAME, Conversation
@@ -154,6 +155,7 @@ def warm_up(target: str) -> None:
             open_library(open_gpu())
         elif (compiler := find_compiler()) is not None:
             has_openmp(compiler)
+    library().supply_all()
     gc.collect()
     gc.freeze()
 

@@ -65,3 +65,10 @@ def test_index_has_every_definition(file: str) -> None:
 def test_name_defined_in_two_files_is_an_error() -> None:
     with pytest.raises(LumiError, match=r"`f` is defined in a.lumi and b.lumi"):
         Library({"a.lumi": "(defn f [x] 1)", "b.lumi": "(defn f [x] 2)"})
+
+
+def test_every_definition_can_be_parsed_beforehand() -> None:
+    fresh = Library(library().texts)
+    assert not set(NAMES) & set(fresh.names)
+    fresh.supply_all()
+    assert set(NAMES) <= set(fresh.names)
