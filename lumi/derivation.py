@@ -1,29 +1,27 @@
 """What rules bought: the best plan without one group of them at a time, and those that the best plan needs.
 
-Nothing is traced: a rule counts as needed when, without it and with all others that do, no plan as good is
-found.  So the answer holds for the search as it is, and two rules that can stand in for each other are not
-both in it.
+Nothing is traced: a rule is needed when, without it and with all others that are, the terms of the best plan
+are not made equal to those of the model.  So two rules that can stand in for each other are not both in it.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from lumi.backends.targets import open_backend
 from lumi.compilation import Compilation, Options, Progress, Stage, Traced
+from lumi.egraph.encode import Encoding, encode
 from lumi.egraph.explore import Limits
+from lumi.egraph.goal import is_found
 from lumi.egraph.graph import EGraph
-from lumi.egraph.rules import Rule, book
+from lumi.egraph.rules import Rule, book, select
 from lumi.egraph.saturate import saturate
 from lumi.errors import LumiError
 from lumi.field.region import Region
-from lumi.search.search import search
+from lumi.search.search import Found, search
 from lumi.search.settings import Mode, Settings
-
-CLOSE = 1.01
-"""How much slower, by the model, a plan may be that counts as equally good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,11 @@ class Best:
 
     seconds: float
     kernels: int
+
+    @staticmethod
+    def of(found: Found) -> Best:
+        """That of a search."""
+        return Best(found.explanation.modelled, len(found.graph.steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +47,12 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A rule that the best plan needs, the round of saturation in which it first matched, and what it says.
-
-    `best` is the best plan when it alone of the needed ones is missing.
-    """
+    """A rule that the best plan needs, the round of saturation in which it first matches, and what it says."""
 
     name: str
     group: str
     round: int
     doc: str
-    best: Best | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,41 +77,44 @@ def derivations(work: Compilation, only: str = "") -> Iterator[Derivation]:
     """
     for key, (variant, region) in work.distinct().items():
         if only in region.scope:
-            yield _Deriving(work.options, variant, region, work.egraphs[key]).derivation()
+            yield _Deriving(work.options, variant, region, work.egraphs[key], work.found[key]).derivation()
 
 
 @dataclass(slots=True)
 class _Deriving:
-    """Finds best plans of one region under fewer and fewer rules."""
+    """Looks for the best plan of one region under fewer and fewer rules."""
 
     options: Options
     variant: Traced
     region: Region
     egraph: EGraph
-    known: dict[frozenset[str], tuple[Best | None, int]] = field(default_factory=dict)
+    found: Found
+
+    @property
+    def terms(self) -> Encoding:
+        """The terms of the region."""
+        splits = self.variant.splits.get(self.region.key, ())
+        return encode(self.region, splits, self.variant.box.free)
 
     def derivation(self) -> Derivation:
-        best = self._best(frozenset())
-        if best is None:
-            raise LumiError("search error", f"region {self.region.scope} has no plan")
         matched = tuple(sorted(r.name for r in self.egraph.rewrites))
         groups = tuple(dict.fromkeys(_rule(name).ruleset for name in sorted(matched, key=_place)))
         ladder = tuple(self._rung(group, n, len(groups)) for n, group in enumerate(groups))
-        needed = self._needed(matched, best)
+        needed = self._needed(matched)
         return Derivation(
             region=self.region.scope,
-            best=best,
+            best=Best.of(self.found),
             enodes=self.egraph.size,
-            few=self._size(frozenset(matched) - frozenset(needed)),
+            few=self._saturated(frozenset(matched) - frozenset(needed)).size,
             ladder=ladder,
             needs=tuple(self._needs(matched, needed)),
         )
 
     def _rung(self, group: str, number: int, total: int) -> Rung:
         self._tell(number, total, f"without {group}")
-        return Rung(group, self._best(frozenset({group})))
+        return Rung(group, self._best(group))
 
-    def _needed(self, matched: tuple[str, ...], best: Best) -> tuple[str, ...]:
+    def _needed(self, matched: tuple[str, ...]) -> tuple[str, ...]:
         """The rules of which none can be left out: ever smaller parts are left out where the plan stays."""
         kept, size = list(matched), max(len(matched) // 2, 1)
         while True:
@@ -120,18 +122,22 @@ class _Deriving:
             for start in range(0, len(kept), size):
                 self._tell(len(matched) - len(kept), len(matched), f"{len(kept)} rules may be needed")
                 part = set(kept[start : start + size])
-                found = self._best(frozenset(matched) - (frozenset(kept) - part))
-                if part and found is not None and found.seconds <= best.seconds * CLOSE:
+                if part and self._has_goal(frozenset(matched) - (frozenset(kept) - part)):
                     kept = [name for name in kept if name not in part]
             if size == 1 and len(kept) == before:
                 return tuple(kept)
             size = max(size // 2, 1)
 
+    def _has_goal(self, without: frozenset[str]) -> bool:
+        """Whether rules make the terms of the best plan equal to those of the model."""
+        chosen = select(book().rules, self.options.families, without)
+        return is_found(self.found.goal, book(), chosen, self.terms)
+
     def _needs(self, matched: tuple[str, ...], needed: tuple[str, ...]) -> Iterator[Need]:
-        rest, rounds = frozenset(matched) - frozenset(needed), self._rounds(matched, needed)
+        rounds = self._rounds(matched, needed)
         for name in sorted(needed, key=lambda n: (rounds[n], _place(n))):
             rule = _rule(name)
-            yield Need(name, rule.ruleset, rounds[name], rule.doc, self._best(rest | {name}))
+            yield Need(name, rule.ruleset, rounds[name], rule.doc)
 
     def _rounds(self, matched: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, int]:
         """The round in which each needed rule first matches, when the others are left out."""
@@ -148,24 +154,14 @@ class _Deriving:
 
     # -- plans
 
-    def _best(self, without: frozenset[str]) -> Best | None:
-        return self._searched(without)[0]
-
-    def _size(self, without: frozenset[str]) -> int:
-        return self._searched(without)[1]
-
-    def _searched(self, without: frozenset[str]) -> tuple[Best | None, int]:
-        """The best plan without rules or rulesets, and the size of the e-graph."""
-        if without not in self.known:
-            try:
-                egraph = self._saturated(without)
-                device = open_backend(self.options.target, relaxed=self.options.relaxed)
-                found = search(self.region, egraph, self._settings(), device)
-                best = Best(found.explanation.modelled, len(found.graph.steps))
-                self.known[without] = best, egraph.size
-            except LumiError:
-                self.known[without] = None, 0
-        return self.known[without]
+    def _best(self, group: str) -> Best | None:
+        """The best plan without a group of rules."""
+        try:
+            device = open_backend(self.options.target, relaxed=self.options.relaxed)
+            egraph = self._saturated(frozenset({group}))
+            return Best.of(search(self.region, egraph, self._settings(), device))
+        except LumiError:
+            return None
 
     def _saturated(self, without: frozenset[str], limits: Limits | None = None) -> EGraph:
         return saturate(

@@ -50,10 +50,9 @@ def told(found: Derivation) -> Iterator[str]:
     yield f"  {found.enodes} e-nodes; without a group of rules:"
     rows = [[rung.group, *_compared(rung.best, best)] for rung in found.ladder]
     yield from (f"    {line}" for line in aligned(rows, left=(0,)))
-    names = f"{counted(len(found.needs), 'rule')}, which make {found.few} e-nodes"
-    yield f"  as good with {names}; without one of them:"
-    needs = [[str(n.round), n.name, n.group, *_compared(n.best, best)] for n in found.needs]
-    yield from (f"    {line}" for line in aligned([["round", "", "", "", ""], *needs], left=(1, 2)))
+    yield f"  its terms follow by {counted(len(found.needs), 'rule')}, which make {found.few} e-nodes:"
+    needs = [[str(n.round), n.name, n.group, n.doc.partition(". ")[0]] for n in found.needs]
+    yield from (f"    {line}" for line in aligned([["round", "", "", ""], *needs], left=(1, 2, 3)))
 
 
 def _compared(found: Best | None, best: Best) -> list[str]:

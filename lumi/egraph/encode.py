@@ -126,4 +126,9 @@ def _constant(value: float) -> str:
     """An f64 that egglog reads back bit for bit; -0.0, which it takes for 0.0, is written as a product."""
     if value == 0 and math.copysign(1, value) < 0:
         return '(Bin "mul" (Const 0.0) (Const -1.0))'
-    return f"(Const {'NaN' if math.isnan(value) else repr(float(value))})"
+    return f"(Const {number(value)})"
+
+
+def number(value: float) -> str:
+    """An f64 other than -0.0 that egglog reads back bit for bit."""
+    return "NaN" if math.isnan(value) else repr(float(value))

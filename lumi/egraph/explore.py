@@ -31,11 +31,15 @@ FACTS = frozenset({"rs-analysis", "rs-demand", "rs-sign"})
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be saturated: a program of declarations and rules, its phases, and terms."""
+    """What is to be saturated: a program of declarations and rules, its phases, and terms.
+
+    Commands `afterwards` are run when nothing changes any more.
+    """
 
     program: tuple[str, ...]
     phases: tuple[str, ...]
     terms: Encoding
+    afterwards: tuple[str, ...] = ()
 
     @staticmethod
     def of(book: RuleBook, chosen: Iterable[Rule], terms: Encoding) -> Task:
@@ -93,6 +97,7 @@ def explore(
         engine.load(task.terms.commands)
         size = Size(engine, task)
         matches, saturated, rounds = _rounds(engine, task.phases, size, limits, progress)
+        engine.load(task.afterwards)
         return Exploration(readout.read(engine, relations), matches, saturated, rounds)
 
 

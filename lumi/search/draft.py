@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lumi.egraph.goal import Goal
 from lumi.egraph.graph import ENode
 from lumi.search.alias import Aliases
 from lumi.search.dag import Accumulator, Dag, Domain, Final, Previous, Running
@@ -101,6 +102,17 @@ class Draft:
     def node(self, number: int) -> ENode:
         """The chosen node of a class."""
         return self.space.alternatives[number][self.genome.choice.get(number, 0)]
+
+    def goal(self) -> Goal:
+        """The terms that were chosen."""
+        roots, found = self.space.egraph.roots, dict[int, ENode]()
+        stack = list(roots)
+        while stack:
+            number = stack.pop()
+            if number not in found:
+                found[number] = self.node(number)
+                stack += found[number].children
+        return Goal(found, roots)
 
     def build(self) -> Draft:
         """Compute every stored value.  Raises `InfeasibleError` for a cyclic choice."""

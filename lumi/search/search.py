@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from lumi.egraph.goal import Goal
 from lumi.egraph.graph import EGraph
 from lumi.errors import LumiError
 from lumi.field.region import Region
@@ -57,10 +58,11 @@ DEPTH = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The kernels of a region, and how they were found."""
+    """The kernels of a region, how they were found, and the terms that they compute."""
 
     graph: KernelGraph
     explanation: Explanation
+    goal: Goal
 
 
 def search(
@@ -348,7 +350,7 @@ class _Search:
             saturated=self.egraph.saturated,
             enodes=self.egraph.size,
         )
-        return Found(self.bench.final(used), explanation)
+        return Found(self.bench.final(used), explanation, plan.draft.goal())
 
     def _story(self, used: Way, contest: Contest) -> KernelStory:
         backend, hints = self.backend, self.settings.hints
