@@ -36,6 +36,7 @@ CASCADES: dict[str, tuple[Kernel, int]] = {
     "held rows": (cascade("length"), 6),
     "small": (cascade("mask", 32, group=1), -2),
     "rounded": (cascade("full", t="f16", out="f16"), -1),
+    "whole tiles": (cascade("causal", 32, heads=1, sizes=(128, 128)), 0),
 }
 
 
