@@ -15,7 +15,7 @@ from lumi.backends.cuda.mma import known
 from lumi.backends.cuda.mma import plan as tensor
 from lumi.backends.cuda.mma import price as tensor_price
 from lumi.backends.cuda.scope import Blocking
-from lumi.backends.cuda.staged_price import PACKED, streamed
+from lumi.backends.cuda.staged_price import packed_rates, streamed
 from lumi.backends.cuda.tf32 import is_tf32
 from lumi.backends.cuda.wgmma import plan as groups
 from lumi.backends.cuda.wgmma import price as group_price
@@ -33,17 +33,24 @@ WHOLE = 1 << 30
 FREE = ("ring", "packed", "lines", "direct", "walk", "mma", "wgmma")
 """Templates that choose all tiles by themselves."""
 
+PRICED = ("spread", "tiles")
+"""The numbers of packed rings that tell their templates apart, by the model."""
+
 TURN = 2e-6
 """Seconds that a turn takes longer than a launch that begins while the one before it ends."""
 
 
 @dataclass(slots=True)
 class _Body:
-    """What is known of kernels that share a tile program: whether it carries nothing around, their costs."""
+    """What is known of kernels that share a tile program: whether it carries nothing around, their costs.
+
+    `vectors` are the seconds of what packed rows are multiplied with.
+    """
 
     statements: tuple[Statement, ...]
     plain: bool
     costs: dict[object, Cost] = field(default_factory=dict)
+    vectors: dict[object, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -56,7 +63,7 @@ class Costs:
         """The estimate of one run of a kernel at these dims."""
         body = self._body(kernel)
         if schedule.template == "packed":
-            schedule = Schedule("packed")
+            schedule = Schedule("packed", tuple(o for o in schedule.options if o[0] in PRICED))
         free = body.plain or schedule.template in FREE
         tiles = () if free else tuple(sorted(kernel.tiles.items()))
         key = (schedule, tuple(sorted(dims.items())), kernel.grid, kernel.resident, tiles)
@@ -74,7 +81,7 @@ class Costs:
         if schedule.template == "ring":
             seconds = streamed(traffic) + max(c.seconds - streamed(c.traffic) for c in each)
         elif schedule.template == "packed":
-            seconds = PACKED[0] + sum(c.seconds - PACKED[0] for c in each)
+            seconds = self._packed(kernels, schedule, each, dims)
         else:
             alone = sum(c.seconds - MACHINE.launch for c in each)
             seconds = MACHINE.launch + alone * (1 + BESIDE)
@@ -94,6 +101,23 @@ class Costs:
             sum(c.flops for c in each),
             max(c.live for c in each),
         )
+
+    def _packed(
+        self, kernels: Sequence[Kernel], schedule: Schedule, each: Sequence[Cost], dims: Mapping[str, int]
+    ) -> float:
+        """Seconds of packed rows that share a ring: it starts once, and most blocks make one vector."""
+        start, _ = packed_rates(dict(schedule.options))
+        vectors = [self._vectors(k, dims) for k in kernels]
+        rows = sum(c.seconds - start - v for c, v in zip(each, vectors, strict=True))
+        return start + rows + max(vectors)
+
+    def _vectors(self, kernel: Kernel, dims: Mapping[str, int]) -> float:
+        """Seconds to make what the packed rows of a kernel are multiplied with."""
+        known, key = self._body(kernel).vectors, (tuple(sorted(dims.items())), kernel.grid)
+        if key not in known:
+            work = examine(replace(kernel, tiles=_whole(kernel)), dims, holds=False)
+            known[key] = staged_price.vectors(work)
+        return known[key]
 
     def _body(self, kernel: Kernel) -> _Body:
         known = self.bodies.get(id(kernel.body))
@@ -116,7 +140,7 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
         case "ring":
             return replace(streams, seconds=staged_price.ring(work, found.traffic))
         case "packed":
-            return replace(streams, seconds=staged_price.packed(work, found.traffic))
+            return replace(streams, seconds=staged_price.packed(work, found.traffic, options))
         case "walk":
             return replace(streams, seconds=staged_price.walked(work, found.traffic))
         case "lines":

@@ -23,7 +23,7 @@ from lumi.backends.cuda import (
     matrix,
     packed,
     packed_plan,
-    packed_ring,
+    packed_tiles,
     ring,
     rings,
     turns,
@@ -158,7 +158,7 @@ def _packed_rings(step: Step, options: dict[str, int], name: str) -> Code:
     plans = packed_plan.plans([m for m in found if m is not None], options)
     if plans is None or None in found:
         raise ValueError("a kernel whose packed matrices do not fit a ring is scheduled as one")
-    text, made = rings.Rings(step, plans, packed_ring.PackedRing, name).write(), plans[0]
+    text, made = rings.Rings(step, plans, packed_tiles.writer, name).write(), plans[0]
     shared = max(p.shared for p in plans)
     return Code(text, made.users + WARP, shared, ((made.cells, 1),), 1, streams=True)
 
@@ -168,7 +168,7 @@ def _packed(kernel: Kernel, options: dict[str, int], name: str) -> Code:
     made = packed_plan.plan(found, options) if found is not None else None
     if made is None:
         raise ValueError("a kernel whose packed matrices do not fit a ring is scheduled as one")
-    text, threads = packed_ring.PackedRing(made, name).write(), made.users + WARP
+    text, threads = packed_tiles.writer(made, name).write(), made.users + WARP
     return Code(text, threads, made.shared, ((made.cells, 1),), 1, streams=True)
 
 
@@ -225,6 +225,7 @@ def source(functions: Iterable[str]) -> str:
     texts, folder = list(functions), Path(__file__).parent
     files = ["kernel.cuh"]
     files += ["ring.cuh"] if any(mark in t for t in texts for mark in _STAGES) else []
+    files += ["digits.cuh"] if any("digits_keep<" in t for t in texts) else []
     files += ["turn.cuh"] if any("turn_end<" in t for t in texts) else []
     files += ["walk.cuh"] if any("copy_piece(" in t for t in texts) else []
     files += ["cluster.cuh"] if any("cluster_wait" in t for t in texts) else []

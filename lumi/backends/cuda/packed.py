@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lumi.backends.cuda.linear import Monomial, expand
+from lumi.backends.cuda.quants import Bytes
 from lumi.backends.cuda.values import (
     below,
     folds_below,
@@ -62,7 +63,8 @@ class Part:
 class PackedMatrix:
     """A fold over the rows of a packed matrix, Σ vector · Σ parts over `over`; the vector is a product too.
 
-    `main` is the load of the largest plane, whose elements are neighbours along `inner`.
+    `main` is the load of the largest plane, whose elements are neighbours along `inner`; `in_bytes` says
+    whether quants are single values that bytes hold.
     """
 
     fold: Fold
@@ -73,6 +75,7 @@ class PackedMatrix:
     planes: tuple[Plane, ...]
     main: Load
     inner: str
+    in_bytes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,9 @@ def _matrix(program: Program, fold: Fold) -> PackedMatrix | None:
     if main is None:
         return None
     parts = tuple(_part(program, m, [f for f in m.factors if is_element(f)], inner) for m in terms)
-    return PackedMatrix(fold, over, vectors.pop(), parts, loads, planes, main, inner)
+    held = Bytes(program, inner)
+    in_bytes = all(len(p.quants) < 2 and all(map(held.holds, p.quants)) for p in parts)
+    return PackedMatrix(fold, over, vectors.pop(), parts, loads, planes, main, inner, in_bytes)
 
 
 def _part(program: Program, term: Monomial, factors: Sequence[Operand], inner: str) -> Part:

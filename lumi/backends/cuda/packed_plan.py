@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lumi.backends.cuda.packed import PIECE, Packed, Plane
+from lumi.backends.cuda.packed import PIECE, Packed, PackedMatrix, Plane
 from lumi.backends.cuda.rows import CELLS, HELD, LEAST
 from lumi.backends.cuda.staged import FOLDS, HEAD, ROOM, WARP
 from lumi.backends.cuda.unpack import WORD
@@ -19,6 +19,21 @@ SUMS = 8
 
 STAGES = 16
 """Stages at most."""
+
+HALF = 8
+"""Rows of half a tile of tensor cores."""
+
+LANES = 4
+"""Threads that take chunks of one row at once, where tensor cores multiply."""
+
+DIGITS = 4
+"""Digits of a vector's elements, each in a byte."""
+
+COLUMNS = 64
+"""Words of digits that a thread may hold."""
+
+FEW = 3
+"""Stages that there are at least where a stage holds whole tiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +76,23 @@ class Plan:
 
     def place(self, matrix: int, plane: Plane) -> int:
         """Where in a stage a plane of a matrix begins."""
-        planes = self.found.matrices[matrix].planes
-        before = [p for m in self.found.matrices[:matrix] for p in m.planes]
-        return sum(map(self._size, (*before, *planes[: planes.index(plane)])))
+        every = [(k, p) for k, m in enumerate(self.found.matrices) for p in m.planes]
+        return sum(self._size(k, p) for k, p in every[: every.index((matrix, plane))])
 
-    def _size(self, plane: Plane) -> int:
+    def apart(self, matrix: int, plane: Plane) -> int:
+        """Bytes from one row of a plane to the next in a stage."""
+        return plane.row
+
+    def _size(self, matrix: int, plane: Plane) -> int:
         """Bytes that the rows of a plane take in a stage; one that starts anywhere takes a piece more."""
-        size = self.rows * plane.row + (0 if plane.is_even else PIECE)
+        size = self.rows * self.apart(matrix, plane) + (0 if plane.is_even else PIECE)
         return -(-size // ALIGNMENT) * ALIGNMENT
 
     @property
     def stage(self) -> int:
         """Bytes of a stage."""
-        return max(self.slot, sum(self._size(p) for m in self.found.matrices for p in m.planes))
+        every = ((k, p) for k, m in enumerate(self.found.matrices) for p in m.planes)
+        return max(self.slot, sum(self._size(k, p) for k, p in every))
 
     @property
     def cells(self) -> int:
@@ -112,6 +131,61 @@ class Plan:
         return max(HEAD + self.stages * self.stage + self.behind, LEAST)
 
 
+@dataclass(frozen=True, slots=True)
+class Tiles(Plan):
+    """The same where tensor cores multiply tiles of rows, whose halves are each of one matrix.
+
+    Of each row `LANES` threads of a warp take a chunk each.  A vector lies in shared memory as records.  With
+    `spread` each row of the largest planes is copied by itself, to where no two that follow meet in a bank.
+    """
+
+    spread: bool = False
+
+    @property
+    def chunks(self) -> int:
+        """Chunks of a row."""
+        return self.found.length // self.chunk
+
+    @property
+    def turns(self) -> int:
+        """How often a team takes chunks until a row is done."""
+        return -(-self.chunks // (self.warps * LANES))
+
+    @property
+    def held(self) -> int:
+        """Words of digits that a thread holds."""
+        return self.turns * DIGITS // 2 * self.chunk // WORD
+
+    @property
+    def halves(self) -> int:
+        """Halves of tiles that a stage holds."""
+        return self.rows // HALF * len(self.found.matrices)
+
+    @property
+    def pitch(self) -> int:
+        """Bytes of a record: digits, then the unit and sums; records that follow lie in other banks."""
+        tail = (1 + self.chunk // self.width) * F32.size
+        size = -(-(DIGITS * self.chunk + tail) // PIECE) * PIECE
+        return size + (ALIGNMENT // 4 - size) % (ALIGNMENT // 2)
+
+    @property
+    def zeros(self) -> int:
+        """Bytes of zeros behind the records."""
+        return DIGITS * self.chunk
+
+    @property
+    def vector(self) -> int:
+        """Floats that a vector takes in shared memory."""
+        return (self.chunks * self.pitch + self.zeros) // F32.size
+
+    def apart(self, matrix: int, plane: Plane) -> int:
+        """Bytes from one row of a plane to the next in a stage."""
+        is_main = plane.buffer == self.found.matrices[matrix].main.access.buffer
+        if not (self.spread and is_main and plane.is_even):
+            return plane.row
+        return plane.row + (ALIGNMENT // 2 - plane.row) % ALIGNMENT
+
+
 def plan(found: Packed, options: dict[str, int]) -> Plan | None:
     """A ring of stages of about `stage` KiB, `flight` KiB of which are on their way; None if none fits."""
     made = plans([found], options)
@@ -143,14 +217,36 @@ def _team(found: Packed, options: dict[str, int]) -> Plan | None:
     width, block = found.size([found.inner]), options.get("warps", 15)
     while width > options.get("width", 16) and width % 2 == 0:
         width //= 2
+    if options.get("tiles"):
+        return _tiles(found, width, block, bool(options.get("spread")))
     first = Plan(found, 1, 1, width, 1, 1, 1)
     every = [replace(first, warps=warps, teams=block // warps) for warps in range(1, block + 1)]
     fitting = [p for p in every if p.held <= HELD]
     return min(fitting, key=lambda p: (p.turns * p.warps, p.held)) if fitting and width % WORD == 0 else None
 
 
+def _tiles(found: Packed, width: int, block: int, spread: bool) -> Plan | None:
+    """The team of most warps among those that take rows with the least work, for tensor cores."""
+    fits = width % (2 * WORD) == 0 and width & (width - 1) == 0 and width <= WORD * WARP
+    if not fits or len(found.vectors) > 1 or not all(map(_is_of_bytes, found.matrices)):
+        return None
+    first = Tiles(found, 1, 1, width, HALF, 1, 1, spread=spread)
+    every = [replace(first, warps=warps, teams=block // warps) for warps in range(1, block + 1)]
+    fitting = [p for p in every if p.held <= COLUMNS]
+    return min(fitting, key=lambda p: (p.turns * p.warps, -p.warps)) if fitting else None
+
+
+def _is_of_bytes(matrix: PackedMatrix) -> bool:
+    """Whether a matrix has one part with quants, and bytes hold these."""
+    return matrix.in_bytes and sum(bool(p.quants) for p in matrix.parts) == 1
+
+
 def _tall(made: Plan, most: int) -> Plan:
     """With as many rows in a stage of at most `most` bytes as leave every team some stages."""
+    if isinstance(made, Tiles):
+        whole = replace(made, rows=2 * HALF)
+        fits = (ROOM - HEAD - whole.behind) // whole.stage // made.teams * made.teams >= FEW
+        return whole if made.halves % 2 and fits else made
     rows, count = made.most // made.teams, len(made.found.matrices)
     while 2 * made.rows * count <= SUMS and 2 * made.rows <= rows:
         higher = replace(made, rows=2 * made.rows)

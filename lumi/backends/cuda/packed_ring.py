@@ -15,6 +15,7 @@ from lumi.backends.clike.scope import Copy
 from lumi.backends.cuda import operators
 from lumi.backends.cuda.packed import PIECE, PackedMatrix, Part
 from lumi.backends.cuda.packed_plan import Plan
+from lumi.backends.cuda.quants import Bytes
 from lumi.backends.cuda.rows import RowWriter
 from lumi.backends.cuda.scope import Opened, neighbours, single
 from lumi.backends.cuda.staged import WARP
@@ -43,9 +44,9 @@ class PackedRing(RowWriter):
         self.neighbours, self.sharers = plan.width, self.team
         self.planes = [(k, p) for k, m in enumerate(self.found.matrices) for p in m.planes]
         self.fillers = len(self.planes)
-        self.unpacking = Unpacking(self.expressions, self.found.inner, self.width, self.expressions.words)
-        quants = [part.quants for m in self.found.matrices for part in m.parts]
-        self.in_bytes = all(len(q) < 2 and all(map(self.unpacking.holds, q)) for q in quants)
+        held = Bytes(self.program, self.found.inner)
+        self.unpacking = Unpacking(self.expressions, held, self.width, self.expressions.words)
+        self.in_bytes = all(m.in_bytes for m in self.found.matrices)
 
     def fetched(self) -> str:
         """The function that brings the vectors near."""
@@ -82,14 +83,19 @@ class PackedRing(RowWriter):
             opened[axis] = Opened(tuple(("0", k) for k in range(found.size([axis]))))
         w.line(f"const int n = t * {self.sharers} + (int)threadIdx.x % {self.sharers};")
         with w.block(f"if (n < {chunks}) " if chunks % self.sharers else "", opened):
-            rest = "n"
-            for axis in reversed(lanes):
-                extent = found.size([axis]) // (width if axis == found.inner else 1)
-                text = rest if axis == lanes[0] else f"{rest} % {extent}"
-                w.line(f"const int {names[axis]} = {text}{f' * {width}' if axis == found.inner else ''};")
-                if axis != lanes[0]:
-                    rest = w.declare("int", f"{rest} / {extent}", "rest")
+            self.place_chunk(lanes, names)
             yield found.inner
+
+    def place_chunk(self, lanes: Sequence[str], names: Mapping[str, str]) -> None:
+        """Declare the position along each axis of chunk `n`."""
+        w, found, rest = self.w, self.found, "n"
+        for axis in reversed(lanes):
+            width = self.neighbours if axis == found.inner else 1
+            extent = found.size([axis]) // width
+            text = rest if axis == lanes[0] else f"{rest} % {extent}"
+            w.line(f"const int {names[axis]} = {text}{f' * {width}' if width > 1 else ''};")
+            if axis != lanes[0]:
+                rest = w.declare("int", f"{rest} / {extent}", "rest")
 
     def take(self, fold: Fold, name: str) -> None:
         """Let the accumulator of a fold take in the elements of a thread."""
@@ -125,7 +131,11 @@ class PackedRing(RowWriter):
         w.line(f"const i64 begin = start / {PIECE} * {PIECE};")
         w.line(f"const u32 bytes = (u32)((stop + {PIECE - 1}) / {PIECE} * {PIECE} - begin);")
         w.line("u8 *const to = filler.claim(bytes) + place;")
-        w.line("if (bytes) filler.copy(to, from + begin, bytes);")
+        self.copy_rows()
+
+    def copy_rows(self) -> None:
+        """Copy the rows of a plane to where they have their place in a stage."""
+        self.w.line("if (bytes) filler.copy(to, from + begin, bytes);")
 
     # -- vectors
 
@@ -186,13 +196,19 @@ class PackedRing(RowWriter):
     def _pass(self, sums: Sequence[Fold], is_last: bool) -> None:
         """One loop over the chunks of a thread."""
         w, names = self.w, self.accumulators(sums)
-        with w.block(f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "), self.elements():
+        header = f"#pragma unroll\nfor (int t = 0; t < {self.turns}; t++) "
+        with w.block(header), self.held(is_last), self.elements():
             for fold, name in zip(sums, names, strict=True):
                 self.take(fold, name)
             for number, vector in enumerate(self.found.vectors if is_last else ()):
                 self._hold(number, vector)
         for fold, name in zip(sums, names, strict=True):
             self.join(fold, name, self.found.sums.index(fold))
+
+    @contextmanager
+    def held(self, is_last: bool) -> Iterator[None]:
+        """Around the code of a turn, in the last of which vectors are held."""
+        yield
 
     def _hold(self, number: int, vector: tuple[Operand, ...]) -> None:
         """Keep a chunk of a vector, in registers or where all teams find it."""
@@ -247,7 +263,7 @@ class PackedRing(RowWriter):
     def _open_planes(self, number: int, matrix: PackedMatrix) -> None:
         """Declare where a row begins in each plane."""
         for plane in matrix.planes:
-            place = f"stage + {self.plan.place(number, plane)} + r * {plane.row}"
+            place = f"stage + {self.plan.place(number, plane)} + r * {self.plan.apart(number, plane)}"
             if not plane.is_even:
                 place += f" + ((u32)(row + {plane.first}) * {plane.row} & {PIECE - 1})"
             name = self.w.declare("u8 *const", place, "plane")
@@ -258,13 +274,16 @@ class PackedRing(RowWriter):
 
     def _multiply(self, number: int, matrix: PackedMatrix) -> None:
         """Add the products of a chunk of a row."""
-        target = f"v[r * {len(self.found.matrices)} + {number}]"
-        vector = self.found.vectors.index(matrix.vector)
+        target, vector = self._target(number), self.found.vectors.index(matrix.vector)
         for part in matrix.parts:
             if part.quants:
-                self._add_quants(part, vector, target)
+                self._add_quants(part, number, vector, target)
             else:
                 self._add_sums(part, vector, target)
+
+    def _target(self, number: int) -> str:
+        """Where the products of a row of a matrix add up."""
+        return f"v[r * {len(self.found.matrices)} + {number}]"
 
     def _add_sums(self, part: Part, vector: int, target: str) -> None:
         """Add the sums of the vector, times the coefficients of a part without quants."""
@@ -275,21 +294,31 @@ class PackedRing(RowWriter):
         """The sum of neighbours of a vector."""
         return f"s{vector}[t * {self.plan.chunk // self.plan.width} + {place}]"
 
-    def _add_quants(self, part: Part, vector: int, target: str) -> None:
+    def _add_quants(self, part: Part, number: int, vector: int, target: str) -> None:
         """Add Σ vector · quants over neighbours, times the coefficients that they share."""
-        p, w = self.plan, self.w
+        w = self.w
         for place, copy in enumerate(w.copies(self.found.copies)):
-            texts = self._quants(part, copy)
             name = w.fresh("sum")
-            w.line(f"float {name} = 0;")
-            for k, text in enumerate(texts):
-                held = f"x{vector}[t * {p.chunk} + {place * p.width + k}]"
-                w.line(f"{name} = {operators.multiply_add(held, text, name, F32)};")
-            if self.in_bytes:
-                bias = self.unpacking.bias(part.quants[0])
-                added = f"{bias}.0f * {self._sum(vector, place)}" if bias else "0.0f"
-                w.line(f"{name} = {operators.multiply_add(name, f'0x1p{TINY - RAISED}f', added, F32)};")
+            self._products(name, part, number, vector, copy, place)
+            bias = self.unpacking.held.bias(part.quants[0]) if self.in_bytes else 0
+            if bias:
+                added = operators.multiply_add(f"{bias}.0f", self._sum(vector, place), name, F32)
+                w.line(f"{name} = {added};")
             self._add(part, copy, vector, name, target)
+
+    def _products(self, name: str, part: Part, number: int, vector: int, copy: Copy, place: int) -> None:
+        """Declare Σ vector · quants over neighbours, over the unit, the quants without their bias."""
+        p, w = self.plan, self.w
+        w.line(f"float {name} = 0;")
+        for k, text in enumerate(self._quants(part, copy)):
+            held = f"x{vector}[t * {p.chunk} + {place * p.width + k}]"
+            w.line(f"{name} = {operators.multiply_add(held, text, name, F32)};")
+        if self.in_bytes:
+            w.line(f"{name} *= 0x1p{TINY - RAISED}f;")
+
+    def _unit(self, vector: int) -> str:
+        """What a vector is divided by."""
+        return f"unit{vector}"
 
     def _quants(self, part: Part, copy: Copy) -> list[str]:
         """CUDA for the products of the quants of neighbours."""
@@ -302,6 +331,6 @@ class PackedRing(RowWriter):
     def _add(self, part: Part, copy: Copy, vector: int, text: str, target: str) -> None:
         """Add a sum times the coefficients of a part."""
         values = [self.expressions.value(c, F32) for c in part.coefficients]
-        factor = " * ".join([f"unit{vector}", *(v.at(copy) for v in values)])
+        factor = " * ".join([self._unit(vector), *(v.at(copy) for v in values)])
         factor = f"-({factor})" if part.negative else factor
         self.w.line(f"{target} = {operators.multiply_add(factor, text, target, F32)};")

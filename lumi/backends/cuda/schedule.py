@@ -8,7 +8,8 @@ All but `cublaslt` compute values by one code generator; they differ in how a bl
 - `ring`: for products of stored matrices with a vector: rows pass through about `stages` stages of `stage`
   KiB in shared memory, at most `flight` of which are under way.
 - `packed`: for products of packed matrices with a vector: rows pass through stages of about `stage` KiB,
-  `flight` KiB of which are under way; of at most `warps` warps a thread takes up to `width` neighbours.
+  `flight` KiB of which are under way; of at most `warps` warps a thread takes up to `width` neighbours;
+  with `tiles` tensor cores multiply 16 rows at once, which lie apart if `spread`.
 - `lines`: for reductions of long lines, which `users` threads share and keep in registers; lines pass
   through `stages` stages in shared memory.
 - `direct`: for the same, lines going straight into registers, `users` threads in each of `blocks` blocks
@@ -74,7 +75,12 @@ _RINGS = (
     Schedule("ring", (("flight", 3), ("stage", 32), ("stages", 6))),
 )
 
-_PACKED = tuple(
+_TILED = tuple(
+    Schedule("packed", (("flight", 64), ("spread", spread), ("tiles", 1), ("warps", 15), ("width", 32)))
+    for spread in (0, 1)
+)
+
+_UNTILED = tuple(
     Schedule("packed", (("flight", 64), ("stage", stage), ("warps", warps), ("width", width)))
     for width, warps, stage in ((16, 15, 32), (32, 15, 32), (16, 23, 32), (8, 31, 32))
 )
@@ -185,6 +191,17 @@ def _walks(kernel: Kernel) -> tuple[Schedule, ...]:
     return tuple(s for s in _WALKS if walk_plan.plan(found, dict(s.options)) is not None)
 
 
+def _packed(found: packed.Packed) -> tuple[Schedule, ...]:
+    """The schedules of packed matrices.
+
+    Where weights share bytes, to unpack them takes longer than to read them: there tensor cores multiply, and
+    scales are unpacked for more of them.
+    """
+    many = 32 if found.copies else 16
+    untiled = tuple(sorted(_UNTILED, key=lambda s: dict(s.options)["width"] != many))
+    return (*_TILED, *untiled) if found.copies else untiled
+
+
 def _staged(kernel: Kernel) -> tuple[Schedule, ...]:
     """The rings of a kernel, or its lines."""
     matrices = matrix.find(kernel)
@@ -192,9 +209,7 @@ def _staged(kernel: Kernel) -> tuple[Schedule, ...]:
         return tuple(s for s in _RINGS if ring.plan(matrices, dict(s.options)) is not None)
     blocks = packed.find(kernel)
     if blocks is not None:
-        fitting = [s for s in _PACKED if packed_plan.plan(blocks, dict(s.options)) is not None]
-        many = 32 if blocks.copies else 16  # where weights share bytes, scales are unpacked for more of them
-        return tuple(sorted(fitting, key=lambda s: dict(s.options)["width"] != many))
+        return tuple(s for s in _packed(blocks) if packed_plan.plan(blocks, dict(s.options)) is not None)
     found = line.find(kernel)
     if found is None:
         return ()

@@ -62,6 +62,12 @@ PACKED = 1.6e-6, 4.26e12
 UNPACKED = 32e12
 """Elementwise operations a second that unpack such rows."""
 
+TILES = (3.3e-6, 4.69e12), (1.1e-6, 3.35e12)
+"""The same as of `PACKED` where tensor cores multiply packed rows, and where these are spread, too."""
+
+TILED = 64e12
+"""Elementwise operations a second that unpack rows for tensor cores."""
+
 VECTORS = 3e12
 """Bytes a second that all blocks of a packed ring load together of the vectors that each of them holds."""
 
@@ -71,11 +77,21 @@ def ring(work: Work, traffic: float) -> float:
     return streamed(traffic) + _vector(work) / ELEMENTS
 
 
-def packed(work: Work, traffic: float) -> float:
+def packed(work: Work, traffic: float, options: Mapping[str, int]) -> float:
     """Seconds of packed rows that are unpacked as they pass through a ring."""
-    rows = max(traffic / PACKED[1], of_rows(work) / UNPACKED)
-    vectors = _vector(work) / ELEMENTS + MACHINE.units * _vector_bytes(work) / VECTORS
-    return PACKED[0] + rows + vectors
+    start, rate = packed_rates(options)
+    operations = TILED if options.get("tiles") else UNPACKED
+    return start + max(traffic / rate, of_rows(work) / operations) + vectors(work)
+
+
+def packed_rates(options: Mapping[str, int]) -> tuple[float, float]:
+    """Seconds to start and bytes a second of a ring of packed rows."""
+    return TILES[options.get("spread", 0)] if options.get("tiles") else PACKED
+
+
+def vectors(work: Work) -> float:
+    """Seconds to make the vectors that packed rows are multiplied with."""
+    return _vector(work) / ELEMENTS + MACHINE.units * _vector_bytes(work) / VECTORS
 
 
 def line(work: Work, found: Cost) -> float:

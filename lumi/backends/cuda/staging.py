@@ -26,16 +26,23 @@ class Staging(Expressions):
         self.places: dict[str, tuple[str, int]] = {}
         self._known: dict[tuple[str, tuple[tuple[str, int], ...]], list[str]] = {}
 
+    def forget(self) -> None:
+        """Let what was read be read anew: the row is another, or where it was declared is closed."""
+        self._known.clear()
+
     def load(self, definition: Load) -> Value:
         """The elements of a load at all open positions."""
         if definition.var not in self.places:
             return super().load(definition)
         w, dtype, texts = self.w, definition.access.dtype, dict[tuple[int, ...], str]()
         axes = w.unrolled(definition.axes)
-        for copy in w.copies(tuple(a for a in axes if a != self.inner)):
-            for k, text in enumerate(self._elements(definition, copy)):
+        pair = next((a for a in axes if self._is_pair(definition, a)), None)
+        lane = self.inner if pair is None else pair
+        for copy in w.copies(tuple(a for a in axes if a != lane)):
+            found = self._elements(definition, copy) if pair is None else self._pair(definition, copy, pair)
+            for k, text in enumerate(found):
                 text = ctype.conversion(text, dtype, definition.dtype)
-                key = tuple(({**copy, self.inner: k})[a] for a in axes)
+                key = tuple(({**copy, lane: k})[a] for a in axes)
                 texts[key] = w.declare(ctype.register(definition.dtype).type, text)
         return Value(definition.dtype, axes, texts)
 
@@ -55,6 +62,19 @@ class Staging(Expressions):
         numbers = range(self.width if self.inner in load.axes else 1)
         pointers = (self._pointer(load, {**copy, self.inner: k}) for k in numbers)
         return [ctype.load(f"(const {ctype.memory(dtype)} *)({p})", dtype) for p in pointers]
+
+    def _is_pair(self, load: Load, axis: str) -> bool:
+        """Whether the copies of an axis are two bytes side by side, which one instruction reads."""
+        opened = self.w.opened(axis)
+        if self.inner in load.axes or load.access.dtype.size > 1 or opened is None or opened.copies != 2:
+            return False
+        beside = spell.step(load.access, axis) == 1
+        return beside and divides(load.access, 2, lambda a: 2 if a == axis else 1)
+
+    def _pair(self, load: Load, copy: Copy, axis: str) -> list[str]:
+        """CUDA for two bytes side by side."""
+        raw = self.w.declare("words<1>", f"{{*(const u16 *)({self._pointer(load, {**copy, axis: 0})})}}", "w")
+        return [ctype.part(raw, k, load.access.dtype) for k in range(2)]
 
     def _raw(self, load: Load, count: int, copy: Copy) -> list[str]:
         """Variables that hold neighbours, `count` each."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from lumi.backends.cuda import frame, matrix, packed, packed_plan, packed_ring, ring, rings
+from lumi.backends.cuda import frame, matrix, packed, packed_plan, packed_tiles, ring, rings
 from lumi.backends.cuda.grid import Grid, blocking_of, write_cells
 from lumi.backends.cuda.packed_plan import Plan as PackedPlan
 from lumi.backends.cuda.ring import Plan
@@ -151,7 +151,7 @@ class _Launch:
         packings = packed_plan.plans(blocks, options) if len(blocks) == len(kernels) else None
         teams = packings[0].teams if packings else 1
         shares = self._parted(turns, packings, held, teams, lambda p: p.behind)
-        self.rings |= self._written(turns, shares, packed_ring.PackedRing)
+        self.rings |= self._written(turns, shares, packed_tiles.writer)
 
     def _parted(
         self,

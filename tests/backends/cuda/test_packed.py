@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,14 @@ def rings(kernel: Kernel) -> list[Schedule]:
     return [s for s in schedules(kernel) if s.template == "packed"]
 
 
+def is_tiled(schedule: Schedule) -> bool:
+    return bool(dict(schedule.options).get("tiles"))
+
+
+def untiled(kernel: Kernel) -> list[Schedule]:
+    return [s for s in rings(kernel) if not is_tiled(s)]
+
+
 # -- which kernels
 
 
@@ -106,15 +115,53 @@ def test_schedule_of_another_kernel_is_refused() -> None:
 @pytest.mark.parametrize("name", ["q4_0", "q5_0"])
 def test_quants_are_unpacked_in_words(name: str, golden: Callable[..., None]) -> None:
     kernel = product(name, 64, 32)
-    golden(emit(Step(kernel, rings(kernel)[0]), name).text, ".cu", name=name)
+    golden(emit(Step(kernel, untiled(kernel)[0]), name).text, ".cu", name=name)
+
+
+def test_tensor_cores_multiply_words_of_quants(golden: Callable[..., None]) -> None:
+    kernel = product("q4_0", 4096, 128)
+    golden(emit(Step(kernel, rings(kernel)[0]), "tiles").text, ".cu", name="tiles")
 
 
 @pytest.mark.parametrize("name", PLANES)
 def test_no_quant_is_converted_by_itself(name: str) -> None:
     kernel = product(name, 64, 32)
-    text = emit(Step(kernel, rings(kernel)[0]), name).text
-    assert "tiny_byte<3>(" in text
-    assert "(i8)(" not in text
+    for schedule in rings(kernel):
+        text = emit(Step(kernel, schedule), name).text
+        assert ("multiply_bytes(" if is_tiled(schedule) else "tiny_byte<3>(") in text
+        assert "(i8)(" not in text
+
+
+def test_tensor_cores_multiply_where_weights_share_bytes() -> None:
+    """What has a byte of its own is read as fast as it is unpacked."""
+    for name in PLANES:
+        assert is_tiled(rings(product(name, 4096, 4096 // BLOCKS[name].elements))[0]) == (name != "q8_0")
+
+
+def test_rows_too_long_for_registers_are_left_to_threads() -> None:
+    """Each thread holds the digits that it multiplies with."""
+    assert any(map(is_tiled, rings(product("q4_k", 64, 30))))
+    assert not any(map(is_tiled, rings(product("q4_k", 64, 56))))
+
+
+def test_vectors_of_their_own_are_not_multiplied_as_one_tile() -> None:
+    found = packed.find(product("q4_k", 64, 16))
+    assert found is not None
+    (matrix,) = found.matrices
+    other = replace(matrix, vector=(*matrix.vector, *matrix.vector))
+    assert packed_plan.plan(replace(found, matrices=(matrix, matrix)), {"tiles": 1}) is not None
+    assert packed_plan.plan(replace(found, matrices=(matrix, other)), {"tiles": 1}) is None
+
+
+@pytest.mark.parametrize("rows", [24, 4096])
+def test_spread_rows_begin_in_other_banks(rows: int) -> None:
+    """Two rows, 16 bytes of each of which four threads read together, must not meet in a bank."""
+    found = packed.find(product("q4_k", rows, 16))
+    assert found is not None
+    made = packed_plan.plan(found, {"tiles": 1, "spread": 1, "width": 32})
+    assert isinstance(made, packed_plan.Tiles)
+    apart = {p.row: made.apart(0, p) for p in found.matrices[0].planes}
+    assert apart == {32: 32, 192: 192, 2048: 2048 + 64}
 
 
 def test_hot_kernels_compile_without_spills() -> None:
@@ -123,7 +170,11 @@ def test_hot_kernels_compile_without_spills() -> None:
         for name in ("q8_0", "q4_k", "q6_k")
         for rows, length in DECODE
     }
-    codes = {name: emit(Step(k, rings(k)[0]), "kernel") for name, k in kernels.items()}
+    codes = {
+        f"{name} {s}": emit(Step(k, s), "kernel")
+        for name, k in kernels.items()
+        for s in (rings(k)[0], untiled(k)[0])
+    }
     cubins = compile_cubins([source([code.text]) for code in codes.values()], "sm_90a")
     for (name, code), cubin in zip(codes.items(), cubins, strict=True):
         assert isinstance(cubin, Cubin), f"{name}: {cubin}"

@@ -27,7 +27,7 @@ def test_quants_of_every_format_fit_bytes(name: str) -> None:
     assert made.in_bytes
     biases = {"q8_0": -128, "q4_0": -8, "q5_0": -16, "q6_k": -32}
     (quant,) = (q for m in made.found.matrices for part in m.parts for q in part.quants)
-    assert made.unpacking.bias(quant) == biases.get(name, 0)
+    assert made.unpacking.held.bias(quant) == biases.get(name, 0)
 
 
 @pytest.mark.parametrize(

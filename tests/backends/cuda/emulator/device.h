@@ -65,6 +65,13 @@ template <typename T> static inline T __ldcs(const T *p) { return *p; }
 template <typename T> static inline void __stcs(T *p, T x) { *p = x; }
 template <typename T> static inline T __ldcg(const T *p) { return *p; }
 static inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
+static inline int __float2int_rn(float x) { return x != x ? 0 : (int)__builtin_rintf(x); }
+static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned by) {
+  const unsigned long long both = (unsigned long long)y << 32 | x;
+  unsigned found = 0;
+  for (int k = 0; k < 4; k++) found |= (unsigned)(both >> 8 * (by >> 4 * k & 7) & 255) << 8 * k;
+  return found;
+}
 static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
 
 template <typename T> struct Exchange { T value; int lane; T got; };

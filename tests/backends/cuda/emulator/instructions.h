@@ -138,6 +138,29 @@ static inline bool comes_last(u32 *arrived, u32 count) {
   return last;
 }
 
+/* What digits do. */
+struct Bytes { int *c; u32 a[4], b[2]; };
+static inline void multiply_bytes(int (&c)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+  Bytes mine = {c, {a0, a1, a2, a3}, {b0, b1}};
+  emulated_meet(&mine, [](void **all) {
+    int rows[16][32], columns[32][8];
+    for (int lane = 0; lane < 32; lane++) {
+      auto *const from = (Bytes *)all[lane];
+      for (int k = 0; k < 4; k++) {
+        for (int n = 0; n < 4; n++)
+          rows[lane / 4 + n % 2 * 8][lane % 4 * 4 + n / 2 * 16 + k] = (u8)(from->a[n] >> 8 * k);
+        for (int n = 0; n < 2; n++) columns[lane % 4 * 4 + n * 16 + k][lane / 4] = (i8)(from->b[n] >> 8 * k);
+      }
+    }
+    for (int lane = 0; lane < 32; lane++)
+      for (int n = 0; n < 4; n++) {
+        int sum = 0;
+        for (int k = 0; k < 32; k++) sum += rows[lane / 4 + n / 2 * 8][k] * columns[k][lane % 4 * 2 + n % 2];
+        ((Bytes *)all[lane])->c[n] += sum;
+      }
+  });
+}
+
 /* What rings do, and blocks whose threads share lines. */
 static inline void stage_open(u64 *state, u32 arrivals) { emulated_open(state, arrivals); }
 static inline void stage_announce(u64 *state, u32 bytes) { emulated_arrive(state, 1, bytes); }
