@@ -107,6 +107,8 @@ def _region(
     yield f"{'; '.join([story['region'] + times, *variants])}: {_taken(story)}"
     compared = f"{story['evaluations']} plans compared, {story['trials']} measured"
     yield f"  search {story['mode']} from {story['seed']}; {compared}"
+    if story["trials"]:
+        yield f"  {_effort(story['effort'])}"
     yield f"  {story['enodes']} e-nodes, {_saturation(story['saturated'], story['rules'])}"
     yield from _kernels(story, known)
     if story["interrupted"]:
@@ -120,6 +122,19 @@ def _region(
     gains = [f"{duration(seconds)} after {count}" for count, seconds in story["curve"]]
     if gains:
         yield f"  best so far: {', '.join(gains)}"
+
+
+def _effort(effort: Mapping[str, Any]) -> str:
+    """What measuring took, and what results were compared with."""
+    parts = {
+        "compiling": "compile",
+        "making the reference": "reference",
+        "checking": "check",
+        "timing": "time",
+    }
+    told = ", ".join(f"{what} {duration(effort[name])}" for what, name in parts.items() if effort[name])
+    against = f"; compared with {effort['against']}" if effort["against"] else ""
+    return f"{told or 'nothing ran'}{against}"
 
 
 def _saturation(is_saturated: bool, rules: Mapping[str, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 _ITEMS = {"hlir": "variant", "fields": "variant", "egraph": "region", "kernels": "region", "plan": "variant"}
 
 
+EVERY = 2.0
+"""Seconds between lines about what is measured."""
+
+
 class Display:
     """Shows progress: bars; where there is no terminal or no `rich`, lines if `in_lines`, else nothing."""
 
@@ -23,7 +28,7 @@ class Display:
         self._bars: Any = _bars() if sys.stderr.isatty() else None
         self._in_lines = in_lines
         self._tasks: dict[str, Any] = {}
-        self._stage = ""
+        self._stage, self._told = "", -EVERY
 
     def __enter__(self) -> Display:
         if self._bars is not None:
@@ -55,21 +60,32 @@ class Display:
 
     def search(self, event: explain.Progress) -> None:
         """The search of a region has gained or tried something."""
-        if self._bars is None or self._stage not in self._tasks:
-            return
-        counts = f"{event.evaluations} compared" + (f", {event.trials} measured" if event.trials else "")
-        refused = sum(event.refusals.values())
-        more = f", {refused} refused" if refused else ""
-        detail = (
-            f"{event.region} {event.phase}: {duration(event.best)}, {event.kernels} kernels; {counts}{more}"
-        )
-        self._bars.update(self._tasks[self._stage], detail=detail)
+        if self._bars is None:
+            self._line(event)
+        elif self._stage in self._tasks:
+            self._bars.update(self._tasks[self._stage], detail=_detail(event))
+
+    def _line(self, event: explain.Progress) -> None:
+        """Tell of a region that is measured, now and then."""
+        now = time.monotonic()
+        if self._in_lines and event.trials and now - self._told >= EVERY:
+            self._told = now
+            print(f"  {_detail(event)}", file=sys.stderr, flush=True)
 
     def _finish(self) -> None:
         if self._stage in self._tasks:
             task = self._tasks[self._stage]
             total = next(t.total for t in self._bars.tasks if t.id == task)
             self._bars.update(task, completed=total, detail="")
+
+
+def _detail(event: explain.Progress) -> str:
+    counts = f"{event.evaluations} compared" + (f", {event.trials} measured" if event.trials else "")
+    spent = f" in {duration(event.spent)}" if event.spent else ""
+    refused = sum(event.refusals.values())
+    more = f", {refused} refused" if refused else ""
+    best = f"{duration(event.best)}, {event.kernels} kernels"
+    return f"{event.region} {event.phase}: {best}; {counts}{spent}{more}"
 
 
 def _bars() -> Any:

@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeAlias, cast
 import numpy as np
 
 from lumi.errors import LumiError
+from lumi.noise import Noise
 from lumi.plan.plan import Plan
-from lumi.runtime.noise import Noise
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 """A host array; floats that numpy lacks are held as unsigned integers."""

@@ -14,9 +14,9 @@ import numpy as np
 from lumi.blocks import BLOCKS, BlockFormat
 from lumi.dtype import BF16, BOOL, DType, from_memory, from_numpy, to_memory
 from lumi.errors import LumiError
+from lumi.noise import Noise
 from lumi.plan.plan import Binding, Plan
 from lumi.runtime.device import Array
-from lumi.runtime.noise import Noise
 
 
 class Source(Protocol):

@@ -11,6 +11,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,7 @@ class Worker:
         self.memory = SharedMemory()
         words = [sys.executable, "-m", module, self.memory.path]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._ending = weakref.finalize(self, _end, self._process, self.memory)
 
     def hold(self, size: int) -> None:
         """Grow the shared memory to at least `size` bytes."""
@@ -110,7 +112,11 @@ class Worker:
         return result
 
     def stop(self) -> None:
-        """End the process and free the memory."""
-        self._process.kill()
-        self._process.wait()
-        self.memory.close()
+        """End the process and free the memory, as happens by itself when nobody has the worker any more."""
+        self._ending()
+
+
+def _end(process: subprocess.Popen[str], memory: SharedMemory) -> None:
+    process.kill()
+    process.wait()
+    memory.close()

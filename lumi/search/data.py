@@ -12,17 +12,9 @@ from lumi.field.evaluate import evaluate
 from lumi.field.region import Region
 from lumi.llir.arithmetic import Array
 from lumi.llir.kernel import KernelGraph
+from lumi.search.accuracy import depends_on_rounding, difference, rounds_to_tf32, tolerance
 from lumi.search.child import SharedMemory
-from lumi.search.samples import (
-    cut_to_tf32,
-    depends_on_rounding,
-    drift,
-    mismatch,
-    rounds_to_tf32,
-    samples,
-    tolerance,
-    wide,
-)
+from lumi.search.samples import cut_to_tf32, samples, wide
 
 ALIGNMENT = 256
 """Bytes: every buffer begins at a multiple of it, as the buffers of a plan do."""
@@ -111,9 +103,10 @@ class Bench:
             name = store.access.buffer
             got = memory.view(layout.copies[0][name], self.given[name])
             want, dtype, rounded = self.wanted[name], store.access.dtype, depends_on_rounding(store.term)
-            if mismatch(got, want, dtype, self.limit, rounded):
-                limit = max(self.limit, drift(self._narrowed(tf32)[name], want, dtype))
-                wrong = mismatch(got, want, dtype, limit, rounded)
+            found = difference(got, want, dtype)
+            if found.wrong(dtype, self.limit, rounded):
+                drift = difference(self._narrowed(tf32)[name], want, dtype).drift
+                wrong = found.wrong(dtype, max(self.limit, drift), rounded)
                 if wrong:
                     return f"{name}: {wrong}"
         return ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lumi.llir.kernel import Schedule
+from lumi.search.effort import Effort
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class Explanation:
 
     `curve` holds (trials or evaluations so far, best seconds) at every gain.  `refusals` counts what was
     not considered, by reason; `failures` describes candidates that were measured and failed.
-    `correlation` is the rank correlation of model and measurement over the plans that were timed.
+    `correlation` is the rank correlation of model and measurement over the plans that were timed, `effort`
+    what all trials took and what results were compared with.
     """
 
     region: str
@@ -56,6 +58,7 @@ class Explanation:
     measured: float | None
     evaluations: int
     trials: int
+    effort: Effort
     refusals: Mapping[str, int]
     failures: tuple[str, ...]
     curve: tuple[tuple[int, float], ...]
@@ -67,7 +70,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state of a search under way.  `best` are seconds, modelled or, while measuring, measured."""
+    """The state of a search under way.  `best` are seconds, modelled or, while measuring, measured.
+
+    `spent` are the seconds that trials took so far.
+    """
 
     region: str
     phase: str
@@ -77,6 +83,7 @@ class Progress:
     trials: int
     hits: int
     refusals: Mapping[str, int]
+    spent: float = 0.0
 
 
 Report = Callable[[Progress], None]

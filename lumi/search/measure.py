@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from lumi.llir.kernel import Kernel, Schedule, Step
 from lumi.search.explain import Rival
@@ -72,6 +73,7 @@ class Contest:
 
         Ends early when the budget is spent.
         """
+        self.bench.prepare(w for p in plans for w in map(self._favourite, p.launches))
         try:
             finalists = [c for p in plans if (c := self._enter(p)) is not None]
             self._take_turns()
@@ -196,6 +198,7 @@ class Contest:
     def _tune(self, contender: Contender) -> Contender:
         """The plan with the fastest way of each kernel."""
         rivals = [self._rivals(x) for x in contender.plan.launches]
+        self.bench.prepare(w for row in zip_longest(*rivals) for w in row if w is not None)
         for place in range(RIVALS):
             trial = tuple(
                 options[place] if place < len(options) and self.bench.known(options[place]) is None else kept

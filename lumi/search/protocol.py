@@ -6,12 +6,13 @@ The search never imports a backend: the compiler hands it one that keeps this pr
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 from lumi.field.region import Region
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
+from lumi.search.effort import Effort
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,13 @@ class Timing:
 
     `seconds` is the median of whole runs; `steps` are the kernels' own medians, in the graph's order.
     `schedules` are the kernels' own with what they left to the device; none where they left nothing.
+    `effort` is what it took.
     """
 
     seconds: float
     steps: tuple[float, ...]
     schedules: tuple[Schedule, ...] = ()
+    effort: Effort = field(default=Effort(), compare=False)
 
 
 class Reason(Enum):
@@ -52,6 +55,7 @@ class Reason(Enum):
     TIMEOUT = "timeout"
     MEMORY = "out of memory"
     ILLEGAL = "illegal plan"
+    UNCHECKED = "nothing to compare with"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class Failure:
     reason: Reason
     detail: str
     step: int | None = None
+    effort: Effort = field(default=Effort(), compare=False)
 
 
 class Backend(Protocol):
@@ -113,10 +118,15 @@ class Backend(Protocol):
         """The analytic estimate at these dims; it orders candidates and never decides between them."""
         ...
 
+    def prepare(self, steps: Sequence[Step]) -> None:
+        """Begin to compile what may be measured soon, the first first, where that disturbs no measurement."""
+        ...
+
     def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
         """Compile and run the graph on seeded random data; time it only if it equals the reference.
 
-        The reference is `field.evaluate` of the region.  Buffers are named as in the region (`B0` …); the
+        The reference is what `field.evaluate` makes of the region, or a plan of it in f64 that shares nothing
+        with the search.  Buffers are named as in the region (`B0` …); the
         graph's temporaries are its own.  Never raises for a bad candidate: that is a `Failure`.
         """
         ...

@@ -17,7 +17,7 @@ from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
 from lumi.search.protocol import Backend, Cost, Failure, Timing
 from lumi.search.trial import Clock
 
-FORMAT = 3
+FORMAT = 4
 """Version of the file; another version is refused."""
 
 
@@ -117,6 +117,10 @@ class Recorder:
         """That of the backend."""
         return self.backend.cost(kernel, schedule, dims)
 
+    def prepare(self, steps: Sequence[Step]) -> None:
+        """As the backend does."""
+        self.backend.prepare(steps)
+
     def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
         """Measure, and note the result."""
         start = self.clock()
@@ -188,6 +192,9 @@ class Replay:
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """That of the backend."""
         return self.backend.cost(kernel, schedule, dims)
+
+    def prepare(self, steps: Sequence[Step]) -> None:
+        """Nothing: nothing is compiled."""
 
     def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
         """The recorded result.  Raises `LumiError` for a trial that was not recorded."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from lumi.field.region import Region
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step, dims
 from lumi.llir.rename import identity
+from lumi.search.effort import Effort
 from lumi.search.finish import finish
 from lumi.search.launch import Assembly
 from lumi.search.protocol import Backend, Cost, Failure, Reason, Timing
@@ -93,7 +94,7 @@ class Timings:
 class Bench:
     """Runs graphs of one region within a budget.
 
-    `failures` holds a line for each that failed.
+    `failures` holds a line for each that failed, `efforts` what each trial took.
     """
 
     region: Region
@@ -105,6 +106,7 @@ class Bench:
     spent: float = 0.0
     failures: list[str] = field(default_factory=list)
     refusals: Counter[str] = field(default_factory=Counter)
+    efforts: list[Effort] = field(default_factory=list)
 
     def graph(self, used: Sequence[Way]) -> KernelGraph:
         """The kernel graph of ways in order."""
@@ -116,6 +118,10 @@ class Bench:
         hint, ran = self.settings.hints[0], self.timings.ran
         steps = [replace(w.step, schedule=ran.get(w.at(hint), w.schedule)) for w in used]
         return self.graph([w._replace(step=step) for w, step in zip(used, steps, strict=True)])
+
+    def prepare(self, used: Iterable[Way]) -> None:
+        """Let what is likely to run soon be compiled meanwhile."""
+        self.backend.prepare([w.step for w in used if not self.is_refused(w)])
 
     def run(self, used: Sequence[Way]) -> float | Failure:
         """Seconds of the whole graph, summed over the hints.
@@ -142,6 +148,7 @@ class Bench:
         start = self.clock()
         result = self.backend.measure(self.region, graph, hint)
         self.spent += self.clock() - start
+        self.efforts.append(result.effort)
         if isinstance(result, Timing) and len(result.steps) != len(graph.steps):
             raise ValueError(f"{self.backend.name} timed {len(result.steps)} of {len(graph.steps)} kernels")
         return result

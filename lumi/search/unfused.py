@@ -27,6 +27,9 @@ from lumi.search.draft import InfeasibleError
 TILE = 64
 """Positions of a tile of a loop, and of a grid's last axis."""
 
+MOST = 1 << 31
+"""Elements that a value has less than to be kept in memory: kernels number their cells by 32 bits."""
+
 Axes = tuple[str, ...]
 
 
@@ -83,7 +86,7 @@ class _Plan:
     def _hold(self, term: Term) -> None:
         """Keep a value in memory, if there is room for it."""
         size = self._size(term)
-        if id(term) not in self.held and size <= self.room:
+        if id(term) not in self.held and size <= self.room and size < MOST * self.dtype(term).size:
             self.room -= size
             name, axes, shape = f"T{len(self.held)}", self.ordered(self.free[id(term)]), self._shape(term)
             self.held[id(term)] = Access(name, tuple(of_axis(a) for a in axes), shape, self.dtype(term))

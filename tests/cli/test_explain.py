@@ -18,6 +18,17 @@ def test_every_kernel_has_its_story(lumi: Lumi, plan: Path) -> None:
     assert re.search(r"  \d+ e-nodes, saturated; matches: [a-z-]+ \d+, ", said.out)
 
 
+def test_it_says_what_measuring_took_and_what_results_were_compared_with(
+    lumi: Lumi, model: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "measured.lumiplan"
+    assert lumi("compile", model, "-o", made, "--search", "measure", "--search-trials", "2").status == 0
+    said = lumi("explain", made).out
+    assert re.search(r"^  compiling .*, checking .*, timing .*; compared with numpy$", said, re.MULTILINE)
+    (region,) = lumi("explain", made, "--json").json["regions"]
+    assert region["effort"]["time"] > 0
+
+
 def test_columns_are_aligned(lumi: Lumi, plan: Path) -> None:
     lines = lumi("explain", plan).out.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("  kernel "))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,19 @@ def test_a_terminal_sees_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> Non
         raise KeyboardInterrupt
     assert "2/5" in terminal.getvalue()
     assert "head climb: 1.5 ms, 4 kernels; 120 compared, 7 measured, 4 refused" in terminal.getvalue()
+
+
+def test_lines_tell_of_what_is_measured_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with Display(in_lines=True) as display:
+        for trial, passed in enumerate((0.0, 0.5, 1.0, 1.0)):
+            now[0] += passed
+            display.search(explain.Progress("head", "measure", 1e-3, 4, 9, trial, 0, {}, spent=3.0))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"  head measure: 1 ms, 4 kernels; 9 compared, {k} measured in 3 s" for k in (1, 3)]
 
 
 LINES = [

@@ -10,9 +10,9 @@ import numpy as np
 from lumi import dim
 from lumi.backends.cpu import interpret
 from lumi.llir.kernel import buffers
+from lumi.noise import Noise
 from lumi.plan.plan import Buffer, Plan
 from lumi.runtime.device import Array, Memory, Place
-from lumi.runtime.noise import Noise
 
 
 @dataclass(slots=True)

@@ -67,6 +67,9 @@ class Modelled:
     def cost(self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         return estimate(kernel, dims, self.machine)
 
+    def prepare(self, steps: Sequence[Step]) -> None:
+        pass
+
     def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
         raise AssertionError("this search was not to measure")
 

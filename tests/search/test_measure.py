@@ -9,9 +9,10 @@ import pytest
 
 from lumi.errors import LumiError
 from lumi.field.region import Region
-from lumi.llir.kernel import Kernel, KernelGraph, Schedule
+from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Step
 from lumi.llir.rename import identity
 from lumi.llir.text import show_graph
+from lumi.search.effort import Effort
 from lumi.search.protocol import Cost, Failure, Reason, Timing
 from lumi.search.search import Found, search
 from lumi.search.settings import Mode
@@ -127,6 +128,50 @@ def test_no_right_plan_is_an_error_with_the_failures() -> None:
     with pytest.raises(LumiError, match="made to fail") as error:
         measured(Faked(broken=failing(Reason.WRONG, SAFE, QUICK, QUICKER)))
     assert "wrong result" in error.value.render() and "report" in error.value.hint
+
+
+@pytest.mark.parametrize("reason", [Reason.MEMORY, Reason.UNCHECKED])
+def test_plans_that_could_not_run_leave_the_modelled_one(reason: Reason) -> None:
+    made = measured(Faked(broken=failing(reason, SAFE, QUICK, QUICKER)))
+    assert made.explanation.measured is None and made.graph.steps
+    assert made.explanation.refusals[reason.value] > 0
+
+
+def test_efforts_of_trials_are_added_up() -> None:
+    """With what results were compared with, also where the last trial compared nothing."""
+
+    @dataclass
+    class Laborious(Faked):
+        def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
+            found = Faked.measure(self, region, graph, dims)
+            against = "" if isinstance(found, Failure) else "numpy"
+            return replace(found, effort=Effort(1.0, 2.0, 3.0, 4.0, against))
+
+    made = measured(Laborious(broken=failing(Reason.COMPILE, QUICKER))).explanation
+    spent = made.effort
+    assert (spent.compile, spent.reference, spent.check, spent.time) == tuple(
+        made.trials * k for k in range(1, 5)
+    )
+    assert spent.against == "numpy"
+
+
+def test_rivals_are_prepared_before_they_run() -> None:
+    prepared: list[str] = []
+
+    @dataclass
+    class Preparing(Faked):
+        def prepare(self, steps: Sequence[Step]) -> None:
+            prepared.extend(_way(s) for s in steps)
+
+        def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
+            assert {_way(s) for s in graph.steps} <= set(prepared)
+            return Faked.measure(self, region, graph, dims)
+
+    assert schedules(measured(Preparing())) == {QUICKER}
+
+
+def _way(step: Step) -> str:
+    return f"{identity(step.kernel)} {step.schedule}"
 
 
 def test_failed_kernel_is_not_tried_again() -> None:

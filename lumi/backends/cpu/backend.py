@@ -107,6 +107,9 @@ class CpuBackend:
             self._examined = examine(kernel, dims)
         return self._examined.cost(machine(self._cores, schedule.template))
 
+    def prepare(self, steps: Sequence[Step]) -> None:
+        """Nothing: compilers would take the cores from what is timed."""
+
     def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
         """Compile and run a graph on seeded random data; its times, if its results are right."""
         return self._measurer.measure(region, graph, dims)

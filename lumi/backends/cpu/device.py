@@ -25,10 +25,10 @@ from lumi.backends.cpu.launch import Launches, load_driver, open_library
 from lumi.backends.cpu.schedule import BLAS, available
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step
+from lumi.noise import Noise
 from lumi.plan.plan import ALIGNMENT, Buffer, Plan
 from lumi.runtime.device import Array, Executable, Memory, Place, Program, tell_compiling
 from lumi.runtime.dlpack import CPU
-from lumi.runtime.noise import Noise
 
 
 class CpuMemory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from lumi.field.region import Region
 from lumi.llir.kernel import KernelGraph, Step
 from lumi.search.child import Worker, WorkerError
 from lumi.search.data import Bench, Layout
+from lumi.search.effort import Stopwatch
 from lumi.search.protocol import Failure, Reason, Timing
 
 SECONDS = 0.15
@@ -32,38 +34,57 @@ MEMORY_SHARE = 0.5
 
 
 class Measurer:
-    """Measures graphs; it keeps the data of the region at hand and one child process."""
+    """Measures graphs; it keeps the data of the region at hand, at all dims, and one child process."""
 
     def __init__(self) -> None:
-        self._bench: Bench | None = None
+        self._benches: list[Bench] = []
         self._worker: Worker | None = None
 
     def measure(self, region: Region, graph: KernelGraph, values: Mapping[str, int]) -> Timing | Failure:
         """The graph's times, if it compiles, runs, and computes what the region says."""
+        watch = Stopwatch()
+        return replace(self._measured(region, graph, values, watch), effort=watch.effort)
+
+    def _measured(
+        self, region: Region, graph: KernelGraph, values: Mapping[str, int], watch: Stopwatch
+    ) -> Timing | Failure:
         steps = [available(s) for s in graph.steps]
-        libraries = self._compiled(steps)
+        with watch.on("compile"):
+            libraries = self._compiled(steps)
         if isinstance(libraries, Failure):
             return libraries
-        bench = self._bench
-        if bench is None or not bench.fits(region, values):
-            bench = self._bench = Bench(region, values)
+        with watch.on("reference"):
+            bench = self._data(region, values)
+        watch.against = "numpy"
         copies = 1 if bench.size < COLD[0] else max(1, -(-COLD[1] // bench.size))
         layout = bench.layout(graph, copies)
         if layout.size > MEMORY_SHARE * _memory():
             return Failure(Reason.MEMORY, f"buffers of {layout.size / 2**30:.1f} GiB")
         job = _job(steps, libraries, layout, values)
         try:
-            worker = self._started(layout.size)
-            bench.fill(worker.memory, layout)
-            worker.run({**job, "tables": job["tables"][:1], "runs": 1, "seconds": 0.0})
-            wrong = bench.compare(worker.memory, layout)
+            with watch.on("check"):
+                worker = self._started(layout.size)
+                bench.fill(worker.memory, layout)
+                worker.run({**job, "tables": job["tables"][:1], "runs": 1, "seconds": 0.0})
+                wrong = bench.compare(worker.memory, layout)
             if wrong:
                 return Failure(Reason.WRONG, wrong)
-            times = worker.run({**job, "runs": RUNS, "seconds": SECONDS})["steps"]
+            with watch.on("time"):
+                times = worker.run({**job, "runs": RUNS, "seconds": SECONDS})["steps"]
         except WorkerError as error:
             self._stop()
             return Failure(error.reason, str(error))
         return _timing(times)
+
+    def _data(self, region: Region, values: Mapping[str, int]) -> Bench:
+        """The data of a region, kept for its next graph."""
+        if any(b.region.key != region.key for b in self._benches):
+            self._benches.clear()
+        found = next((b for b in self._benches if b.fits(region, values)), None) or Bench(region, values)
+        if not self._benches or found is not self._benches[-1]:
+            found.filled = -1  # others have used the memory
+            self._benches = [*(b for b in self._benches if b is not found), found]
+        return found
 
     def _compiled(self, steps: Sequence[Step]) -> list[Path] | Failure:
         texts = []

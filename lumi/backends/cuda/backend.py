@@ -118,6 +118,10 @@ class CudaBackend:
             known = self._products[id(kernel.body)] = kernel.body, found
         return known[1]
 
+    def prepare(self, steps: Sequence[Step]) -> None:
+        """Begin to compile what may be measured soon, in processes of its own."""
+        self._measurer.prepare(steps, open_gpu().arch)
+
     def measure(self, region: Region, graph: KernelGraph, dims: Mapping[str, int]) -> Timing | Failure:
         """Compile and run a graph on seeded random data; its times, if its results are right."""
         return self._measurer.measure(region, graph, dims, open_gpu().arch)

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from lumi import paths
+from lumi.backends.cuda import crew
+from lumi.backends.cuda.crew import Member
 from lumi.errors import LumiError
 from lumi.runtime.device import tell_compiling
 
@@ -40,9 +41,6 @@ BRIEF = "--minimal"
 
 _BRIEF_SINCE = 12, 8
 """The first version of NVRTC that is asked for it."""
-
-TIMEOUT = 300
-"""Seconds after which a compiling process is given up."""
 
 _INLINE = 2
 """So many sources are compiled here; for more, processes are worth their start."""
@@ -163,6 +161,11 @@ def _text(nvrtc: Any, program: Any) -> str:
 # -- the cache
 
 
+def is_compiled(source: str, arch: str) -> bool:
+    """Whether the cache has the machine code of a source."""
+    return _path(source, arch).exists()
+
+
 def _path(source: str, arch: str) -> Path:
     parts = (source, arch, *_options(), str(version()))
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
@@ -218,39 +221,17 @@ _HOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 # -- processes
 
 
+def start(sources: Sequence[str], arch: str, most: int) -> list[Member]:
+    """Processes, at most so many, that compile sources into the cache, the first first."""
+    return crew.start("lumi.backends.cuda.compile", sources, arch, _folder().parent, most)
+
+
 def _in_processes(sources: Sequence[str], arch: str) -> dict[str, str]:
     """Compile into the cache in several processes; the messages of the sources that were refused."""
-    count = min(len(sources), os.cpu_count() or 1)
-    shares = [sources[k::count] for k in range(count)]
-    environment = os.environ | {"LUMI_CACHE": str(_folder().parent)}
-    words = [sys.executable, "-m", "lumi.backends.cuda.compile"]
-    running = []
-    for share in shares:
-        process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-        assert process.stdin is not None
-        process.stdin.write(json.dumps({"arch": arch, "sources": share}))
-        process.stdin.close()
-        running.append((process, share))
     failures: dict[str, str] = {}
-    for process, share in running:
-        failures |= _answers(process, share)
+    for member in start(sources, arch, os.cpu_count() or 1):
+        failures |= member.answers()
     return failures
-
-
-def _answers(process: subprocess.Popen[str], share: Sequence[str]) -> dict[str, str]:
-    assert process.stdout is not None
-    try:
-        text = process.stdout.read()
-        status = process.wait(TIMEOUT)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return dict.fromkeys(share, f"NVRTC did not end within {TIMEOUT} s")
-    if status != 0:
-        return dict.fromkeys(share, f"the process of NVRTC ended with status {status}")
-    answers = json.loads(text)
-    return {source: answer for source, answer in zip(share, answers, strict=True) if answer is not None}
 
 
 def main() -> None:

@@ -13,11 +13,11 @@ from lumi.backends.cuda.gpu import Gpu, open_gpu
 from lumi.backends.cuda.launch import Entry, Launches, load_kernels
 from lumi.backends.cuda.mail import LARGEST, Mail, Slot
 from lumi.backends.cuda.settled import Settled
+from lumi.noise import Noise
 from lumi.plan.check import size_in_bytes
 from lumi.plan.plan import Plan, Role
 from lumi.runtime.device import Array, Memory, Place
 from lumi.runtime.dlpack import CUDA
-from lumi.runtime.noise import Noise
 
 _LEGACY = 1
 """The stream that libraries mean where they name none."""

@@ -1,4 +1,4 @@
-"""Made-up numbers written by the GPU itself, those of `lumi.runtime.noise` bit for bit."""
+"""Made-up numbers written by the GPU itself, those of `lumi.noise` bit for bit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from lumi.backends.clike.helpers import helpers
 from lumi.backends.cuda.compile import compile_cubin
-from lumi.backends.cuda.gpu import Gpu
+from lumi.backends.cuda.gpu import Function, Gpu
 from lumi.dtype import DType
-from lumi.runtime.noise import CENTRE, FACTORS, STRIDE, Noise
+from lumi.noise import CENTRE, FACTORS, STRIDE, Noise
 
 THREADS, BLOCKS = 256, 32
 """Threads of a block, blocks of a multiprocessor."""
@@ -33,21 +33,35 @@ _TYPES = {
 
 
 def fill(gpu: Gpu, address: int, noise: Noise, count: int) -> None:
-    """Write the first `count` numbers of a noise to device memory."""
-    if not count:
-        return
-    code = compile_cubin(_source(noise.dtype), gpu.arch).content
-    values: list[tuple[Any, type]] = [
-        (address, ctypes.c_void_p),
-        (count, ctypes.c_uint64),
-        (noise.seed, ctypes.c_uint64),
-        (float(noise.factor), ctypes.c_float),
-        (noise.low, ctypes.c_int64),
-        (noise.span, ctypes.c_uint64),
-    ]
-    blocks = max(1, min(-(-count // THREADS), BLOCKS * gpu.units))
-    gpu.launch(gpu.function(code, "fill", 0), blocks, THREADS, 0, values, early=False)
+    """Write the first `count` numbers of a noise to device memory, and wait."""
+    Filler(gpu).put(address, noise, count)
     gpu.wait()
+
+
+class Filler:
+    """Puts writing made-up numbers on the stream; it keeps the kernels that it has compiled."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu, self._functions = gpu, dict[DType, Function]()
+
+    def put(self, address: int, noise: Noise, count: int) -> None:
+        """Let the first `count` numbers of a noise be written."""
+        if not count:
+            return
+        gpu, dtype = self._gpu, noise.dtype
+        if dtype not in self._functions:
+            code = compile_cubin(_source(dtype), gpu.arch).content
+            self._functions[dtype] = gpu.function(code, "fill", 0)
+        values: list[tuple[Any, type]] = [
+            (address, ctypes.c_void_p),
+            (count, ctypes.c_uint64),
+            (noise.seed, ctypes.c_uint64),
+            (float(noise.factor), ctypes.c_float),
+            (noise.low, ctypes.c_int64),
+            (noise.span, ctypes.c_uint64),
+        ]
+        blocks = max(1, min(-(-count // THREADS), BLOCKS * gpu.units))
+        gpu.launch(self._functions[dtype], blocks, THREADS, 0, values, early=False)
 
 
 def _source(dtype: DType) -> str:

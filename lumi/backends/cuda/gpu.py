@@ -1,4 +1,4 @@
-"""The door to the driver: PyCUDA's context, stream and memory, and graphs by cuda-bindings on its stream."""
+"""The door to the driver: memory by PyCUDA, kernels and graphs by cuda-bindings, on one stream."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import atexit
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from lumi.backends.cuda.driver import Current, check, device_error, open_bindings, open_driver
+from lumi.backends.cuda.context import Context
+from lumi.backends.cuda.driver import check
 from lumi.backends.cuda.pinned import Pool
 from lumi.backends.cuda.tensormap import Box, encode
 from lumi.runtime.device import Array
@@ -33,62 +33,22 @@ _UNTIMED = 2
 """CU_EVENT_DISABLE_TIMING."""
 
 
-class Gpu:
-    """The first GPU of this machine: its primary context, and one stream on which everything runs.
+class Gpu(Context):
+    """The first GPU of this machine, with memory, and everything that is put on its stream.
 
     What happens once is done by PyCUDA, what each call of a model does by cuda-bindings, which is faster.
     """
 
     def __init__(self) -> None:
-        self.driver = open_driver()
-        self._bindings = open_bindings()
-        self._device = self.driver.Device(0)
-        self._context = self._device.retain_primary_context()
-        self._lock = threading.RLock()
+        super().__init__()
         with self.active():
-            self._handle = check(self._bindings.cuCtxGetCurrent())
-            self.stream = self.driver.Stream()
             self._staging = self.driver.pagelocked_empty(STAGING, np.uint8)
             self._event = check(self._bindings.cuEventCreate(_UNTIMED))
-        self.queue = int(self.stream.handle)
-        self._queue = self._bindings.CUstream(self.queue)
         self._staged = int(self._staging.ctypes.data)
         self._used = 0
         self._pool = Pool(self._pinned)
         self._meeting = self.allocate(_WORD)
         atexit.register(self._close)
-
-    @property
-    def name(self) -> str:
-        """What the GPU calls itself."""
-        return str(self._device.name())
-
-    @property
-    def driver_version(self) -> str:
-        """The CUDA version of the driver, `13.0`."""
-        version = int(self.driver.get_driver_version())
-        return f"{version // 1000}.{version % 1000 // 10}"
-
-    @property
-    def arch(self) -> str:
-        """The architecture that kernels are compiled for; `a` adds what only this chip has."""
-        major, minor = self._device.compute_capability()
-        return f"sm_{major}{minor}{'a' if (major, minor) == (9, 0) else ''}"
-
-    @property
-    def starts_early(self) -> bool:
-        """Whether a kernel can start before the one before it has ended."""
-        return bool(self._device.compute_capability() >= (9, 0))
-
-    @property
-    def room(self) -> int:
-        """Bytes of shared memory that a block can have."""
-        return int(self._device.max_shared_memory_per_block_optin)
-
-    @property
-    def units(self) -> int:
-        """How many multiprocessors it has."""
-        return int(self._device.multiprocessor_count)
 
     @property
     def meeting(self) -> int:
@@ -103,25 +63,6 @@ class Gpu:
         count = self._bindings.cuOccupancyMaxActiveBlocksPerMultiprocessor
         with self._lock, self.active():
             return int(check(count(function.handle, threads, shared)))
-
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Make the context this thread's own meanwhile.  Raises `LumiError` for what the driver refuses.
-
-        The context never stays behind on a thread's stack: PyCUDA aborts the process if it does.
-        """
-        self._context.push()
-        try:
-            yield
-        except self.driver.MemoryError as error:
-            raise device_error(f"{self.name} is out of memory: {error}") from None
-        except self.driver.Error as error:
-            raise device_error(str(error)) from None
-        finally:
-            self._context.pop()
-
-    def _current(self) -> Current:
-        return Current(self._bindings, self._handle)
 
     def wait(self) -> None:
         """Wait for everything on the stream."""
@@ -151,16 +92,10 @@ class Gpu:
         with self._lock, self.active():
             return self.driver.mem_alloc(max(size, 1))
 
-    def used(self) -> int:
-        """Bytes of the GPU's memory that are taken, by anyone."""
+    def clear(self, address: int, size: int, value: int = 0) -> None:
+        """Make bytes zero, or another value, after everything on the stream."""
         with self._lock, self._current():
-            free, total = check(self._bindings.cuMemGetInfo())
-        return int(total) - int(free)
-
-    def clear(self, address: int, size: int) -> None:
-        """Make bytes zero, after everything on the stream."""
-        with self._lock, self._current():
-            check(self._bindings.cuMemsetD8Async(address, 0, size, self._queue))
+            check(self._bindings.cuMemsetD8Async(address, value, size, self._queue))
 
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy bytes within the GPU, after everything on the stream."""

@@ -8,9 +8,9 @@ import pytest
 from lumi.backends.cpu import device
 from lumi.backends.cpu.device import CpuDevice, NativeExecutable, NumpyExecutable, cores
 from lumi.dtype import F32
+from lumi.noise import Noise
 from lumi.plan.plan import ALIGNMENT
 from lumi.runtime.device import Place
-from lumi.runtime.noise import Noise
 from lumi.runtime.session import Session
 from tests.plan.samples import add_plan, counter_plan
 

@@ -69,6 +69,17 @@ def test_wrong_graph_is_refused(measurer: Measurer) -> None:
     assert found.detail.startswith("B2")
 
 
+def test_data_of_other_dims_is_told_apart(measurer: Measurer) -> None:
+    """What is wrong at some dims is wrong again when others were measured between."""
+    for values in ({}, {"n": 1}, {}, {"n": 1}):
+        assert isinstance(measurer.measure(region(), graph(), values), Timing)
+        assert failure(measurer.measure(region(), graph("sub"), values)) is Reason.WRONG
+    assert len(measurer._benches) == 2
+    found = measurer.measure(region(), graph(), {})
+    assert isinstance(found, Timing) and found.effort.against == "numpy"
+    assert found.effort.time > 0
+
+
 BAD: dict[str, tuple[str, Reason]] = {
     "writes nothing": ("", Reason.WRONG),
     "faults": ("*(volatile int *)0 = 1;", Reason.CRASH),

@@ -17,9 +17,9 @@ from lumi.backends.cuda.pinned import LIMIT
 from lumi.compiler import Options, compile_plan
 from lumi.dtype import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, DType
 from lumi.errors import LumiError, Source
+from lumi.noise import Noise
 from lumi.plan.plan import Plan
 from lumi.runtime.device import Place
-from lumi.runtime.noise import Noise
 from lumi.runtime.session import IN_PLACE, Session
 from lumi.search.settings import Mode, Settings
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lumi.dtype import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, DType, round_to_bf16
-from lumi.runtime.noise import FACTORS, STRIDE, Noise
+from lumi.noise import FACTORS, STRIDE, Noise
 
 
 def mixed(seed: int, place: int) -> int:
