@@ -39,9 +39,6 @@ from lumi.runtime.session import Session
 from lumi.search.settings import Mode, Settings
 
 LENGTHS = (256, 8192)
-PROMPT = 128
-"""Tokens of the prompt that is measured."""
-
 WARM = 4
 """Steps that are not counted."""
 
@@ -114,9 +111,10 @@ def decode(gpu: Gpu, session: Session, length: int, steps: int) -> dict[str, flo
 
 def prompted(gpu: Gpu, session: Session, options: argparse.Namespace) -> dict[str, Any]:
     """Median seconds of a prompt: a call, until the last logits lie in an array, and its launches alone."""
-    dims, rows = {"seq": PROMPT, "past": 0}, []
-    tokens = np.random.default_rng(0).integers(0, 1000, (1, PROMPT)).astype(np.int32)
-    number = max(k for k, v in enumerate(session.plan.variants) if v.dims["seq"].high >= PROMPT)
+    count = options.prompt
+    dims, rows = {"seq": count, "past": 0}, []
+    tokens = np.random.default_rng(0).integers(0, 1000, (1, count)).astype(np.int32)
+    number = max(k for k, v in enumerate(session.plan.variants) if v.dims["seq"].high >= count)
     session(tokens=tokens, past=0)
     launches = launches_of(session, number)
     for _ in range(options.steps // 2 + WARM):
@@ -125,8 +123,8 @@ def prompted(gpu: Gpu, session: Session, options: argparse.Namespace) -> dict[st
         wall = time.perf_counter() - start
         rows.append((wall, gpu.seconds(lambda: launches.start(dims))))
     wall, graph = (statistics.median(column) for column in zip(*rows[WARM:], strict=True))
-    print(f"prompt of {PROMPT}: graph {graph * 1e3:.3f} ms, a call {wall * 1e3:.3f} ms", flush=True)
-    found: dict[str, Any] = {"wall": wall, "graph": graph}
+    print(f"prompt of {count}: graph {graph * 1e3:.3f} ms, a call {wall * 1e3:.3f} ms", flush=True)
+    found: dict[str, Any] = {"tokens": count, "wall": wall, "graph": graph}
     if options.kernels:
         found["kernels"] = kernel_times(gpu, session, number, dims)
         show(found["kernels"])
@@ -136,6 +134,7 @@ def prompted(gpu: Gpu, session: Session, options: argparse.Namespace) -> dict[st
 def peers(options: argparse.Namespace) -> dict[str, Any]:
     """What PyTorch and Transformers take, by a process of their own."""
     command = [sys.executable, str(PEERS), "--dtype", options.dtype, "--layers", str(options.layers)]
+    command += ["--prompt", str(options.prompt)]
     found: dict[str, Any] = {}
     try:
         told = subprocess.run(command, capture_output=True, timeout=options.peer_seconds, check=False)
@@ -217,6 +216,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--search", choices=[m.value for m in Mode], default="model")
     parser.add_argument("--seconds", type=float, help="of measured search a region")
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--prompt", type=int, default=128, help="tokens of the prompt that is measured")
     parser.add_argument("--turns", action="store_true", help="let kernels take turns wherever they can")
     parser.add_argument("--kernels", action="store_true", help="time each kernel alone")
     parser.add_argument("--peers", action="store_true", help="also run PyTorch and Transformers")

@@ -33,9 +33,6 @@ DISTINCT = 4
 
 LENGTHS = (256, 8192)
 
-PROMPT = 128
-"""Tokens of a prompt."""
-
 
 def timed(work: Callable[[], Any], runs: int = 12) -> float:
     """Median seconds on the device."""
@@ -131,13 +128,13 @@ def steps(model: LlamaForCausalLM, length: int, is_compiled: bool, count: int = 
     return {"first_s": first, "step": statistics.median(times[8:])}
 
 
-def prompt(model: LlamaForCausalLM, is_compiled: bool, count: int = 12) -> dict[str, float]:
+def prompt(model: LlamaForCausalLM, length: int, is_compiled: bool, count: int = 12) -> dict[str, float]:
     """Median seconds of a prompt into an empty cache, its last logits computed and the token fetched."""
-    cache = StaticCache(config=model.config, max_cache_len=PROMPT + 64)
+    cache = StaticCache(config=model.config, max_cache_len=length + 64)
     torch._dynamo.reset()  # shapes of other calls would make this one's dynamic
     forward = model.forward
-    tokens = torch.randint(0, VOCAB, (1, PROMPT), device="cuda")
-    where = torch.arange(PROMPT, device="cuda")
+    tokens = torch.randint(0, VOCAB, (1, length), device="cuda")
+    where = torch.arange(length, device="cuda")
 
     def run() -> float:
         cache.reset()
@@ -167,6 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--dtype", choices=["bf16", "f32"], default="bf16")
     parser.add_argument("--layers", type=int, default=32)
+    parser.add_argument("--prompt", type=int, default=128, help="tokens of the prompt that is measured")
     options = parser.parse_args()
     dtype = {"bf16": torch.bfloat16, "f32": torch.float32}[options.dtype]
     print(json.dumps({"torch": torch.__version__, **products(dtype, options.layers)}), flush=True)
@@ -176,7 +174,7 @@ def main() -> None:
         kind = f"transformers_{'compiled' if is_compiled else 'eager'}"
         for length in LENGTHS:
             print(json.dumps({f"{kind}_{length}": steps(model, length, is_compiled)}), flush=True)
-        print(json.dumps({f"{kind}_prompt": prompt(model, is_compiled)}), flush=True)
+        print(json.dumps({f"{kind}_prompt": prompt(model, options.prompt, is_compiled)}), flush=True)
 
 
 if __name__ == "__main__":
