@@ -47,7 +47,11 @@ Place: TypeAlias = "Sequence[Any]"
 
 def main() -> None:
     """Answer jobs until standard input ends."""
-    bench = Workbench(open_gpu(), Path(sys.argv[1]))
+    serve(Workbench(open_gpu(), Path(sys.argv[1])))
+
+
+def serve(bench: Workbench) -> None:
+    """Answer jobs by what a workbench gives."""
     for line in sys.stdin:
         print(json.dumps(answered(bench, json.loads(line)["commands"])), flush=True)
 

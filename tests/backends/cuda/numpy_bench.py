@@ -1,16 +1,21 @@
-"""The commands of the child in which candidates are measured, carried out by numpy in this process."""
+"""The commands of the child in which candidates are measured, carried out by numpy.
+
+Run as a module, it is that child; `NumpyWorker` does without one.
+"""
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lumi import dim
 from lumi.backends.cpu import interpret
-from lumi.backends.cuda.worker import answered
+from lumi.backends.cuda.worker import answered, serve
 from lumi.dtype import DTYPES
 from lumi.llir.json import decode, encode
 from lumi.llir.kernel import Step, accesses
@@ -27,8 +32,8 @@ ROOM = 4 << 30
 class NumpyBench:
     """Blocks are arrays of bytes; kernels run by the numpy executor, whatever their schedule."""
 
-    def __init__(self) -> None:
-        self.memory = SharedMemory()
+    def __init__(self, shared: Path) -> None:
+        self.shared = shared
         self.blocks: dict[str, Array] = {}
         self.runs = 0
 
@@ -53,7 +58,8 @@ class NumpyBench:
         self.blocks[name][:size] = 0xFF
 
     def fetch(self, place: Any, size: int) -> None:
-        self.memory.bytes[:size] = self._raw(place, size)
+        with self.shared.open("r+b") as file:
+            file.write(self._raw(place, size).tobytes())
 
     def run(self, steps: Any, table: Any, dims: dict[str, int]) -> list[None]:
         for encoded, (places, _) in zip(steps, table, strict=True):
@@ -94,8 +100,8 @@ class NumpyWorker:
     """What `lumi.search.child.Worker` is, without a child: it carries the commands out itself."""
 
     def __init__(self) -> None:
-        self.bench = NumpyBench()
-        self.memory = self.bench.memory
+        self.memory = SharedMemory()
+        self.bench = NumpyBench(Path(self.memory.path))
 
     def hold(self, size: int) -> None:
         self.memory.hold(size)
@@ -105,3 +111,7 @@ class NumpyWorker:
 
     def stop(self) -> None:
         self.memory.close()
+
+
+if __name__ == "__main__":
+    serve(NumpyBench(Path(sys.argv[1])))  # type: ignore[arg-type]

@@ -15,10 +15,11 @@ from lumi.field.index import of_axis
 from lumi.field.widen import cut_factors
 from lumi.llir.kernel import Kernel, KernelGraph, Load, Map, Step, Temporary, walk
 from lumi.llir.kernel import Store as Write
-from lumi.search.child import WorkerError
+from lumi.search.child import Worker, WorkerError
 from lumi.search.draft import InfeasibleError
 from lumi.search.protocol import Failure, Reason, Timing
 from lumi.search.unfused import Unfused, unfused
+from tests.backends.cuda import numpy_bench
 from tests.backends.cuda.kernels import plan_of
 from tests.backends.cuda.numpy_bench import NumpyWorker
 from tests.search.test_data import ANGLES
@@ -52,6 +53,23 @@ def test_right_plans_are_timed_and_their_reference_is_numpys(name: str, worker: 
     assert len(found.steps) == len(plan_of(name).steps)
     assert found.effort.against == "its unfused plan in f64, which is what numpy computes"
     assert found.effort.reference > 0 and found.effort.check > 0
+
+
+def test_a_child_that_dies_is_replaced_by_one_that_has_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process of its own, as on a GPU: what it had is made again, and numpy is not asked again."""
+    monkeypatch.setattr(measure, "Worker", lambda _: Worker(numpy_bench.__name__))
+    monkeypatch.setattr(measure, "_refused", lambda steps, arch, ahead: None)
+    measurer = Measurer()
+    first = measured("rmsnorm", plan_of("rmsnorm"), measurer)
+    assert isinstance(first, Timing), first
+    assert measurer._worker is not None
+    measurer._worker._process.kill()
+    crashed = measured("rmsnorm", plan_of("rmsnorm"), measurer)
+    assert isinstance(crashed, Failure) and crashed.reason is Reason.CRASH
+    monkeypatch.setattr(subject, "numpy_seconds", lambda *given: pytest.fail("numpy is asked again"))
+    again = measured("rmsnorm", plan_of("rmsnorm"), measurer)
+    assert isinstance(again, Timing), again
+    assert again.effort.against == first.effort.against
 
 
 @pytest.mark.parametrize("case", CASES)
