@@ -50,7 +50,7 @@ INLINE void attend_feed(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1
         const u32 signal = rows.full + 8 * rows.slot;
         if (lane == 0) signal_expect(signal, 16384);
         if (lane == 0) {
-          fetch_box(shared + rows.slot * 16384 + 0, &map0, signal, 0 + 0, first_row, x_g_3 * 1 + x_h_5 * 2);
+          fetch_box(shared + rows.slot * 16384 + 0, &map0, signal, 0 + 0, first_row, x_h_5 * 2 + x_g_3 * 1);
         }
         rows.next();
       }

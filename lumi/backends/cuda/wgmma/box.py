@@ -31,9 +31,9 @@ def find(kernel: Kernel, tile: Tile) -> Boxed | None:
     access, along, across = tile.factor.load.access, tile.factor.along, tile.lines_axis
     if access.clamp or access.data() or not all(_is_plain(index) for index in access.index):
         return None
-    steps = {axis: spell.step(access, axis) for axis in access.axes()}
+    steps = {axis: spell.step(access, axis) for axis in kernel.axes if axis in access.axes()}
     numbers = {axis: n for axis, n in steps.items() if isinstance(n, int)}
-    sizes = {axis: n for axis in access.axes() if isinstance(n := kernel.axes[axis], int)}
+    sizes = {axis: n for axis in steps if isinstance(n := kernel.axes[axis], int)}
     strides = [n for n in spell.strides(access) if isinstance(n, int)]
     if len(numbers) < len(steps) or len(sizes) < len(steps) or len(strides) < len(access.shape):
         return None

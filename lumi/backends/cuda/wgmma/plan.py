@@ -169,8 +169,6 @@ def _fault(made: GroupPlan) -> str:
         return "the copy engine cannot bring its factors"
     if made.bulk and _ends_within(form):
         return "what lies behind the end of a sum would be brought too"
-    if form.cascade is None and made.stages < (2 if made.bulk else 3):
-        return "a stage would be awaited that nobody tells to be full"
     if made.ahead and not (made.bulk and _has_turns(form)):
         return "a cell may have nothing to begin with"
     if any(not c.exact for c in form.computed) and not common.may_have(form, 1):
@@ -179,6 +177,8 @@ def _fault(made: GroupPlan) -> str:
         return f"its tiles take {made.shared} bytes of shared memory"
     if made.registers > SHARES[made.groups][1]:
         return f"its tiles take {made.registers} registers"
+    if form.cascade is None and made.stages < (2 if made.bulk else 3):
+        return "a stage would be awaited that nobody tells to be full"
     return ""
 
 
