@@ -82,6 +82,27 @@ class Groups:
                     both = self.planner.together((*one.pieces, *two.pieces))
                     if both is not None and both.seconds < one.seconds + two.seconds:
                         self._join(group, other, both)
+        for group in tuple(self.groups):
+            if not group.gone:
+                self._gather_readers(group)
+
+    def _gather_readers(self, group: Group) -> None:
+        """Let one launch run all kernels that read what a group reads, if only all of them gain by it.
+
+        The cells of two may be too few for the device, where those of three are not.
+        """
+        found, launch, reads = [group], group.launch, self.planner.reads(group.launch)
+        for other in self.groups:
+            if not reads & self.planner.reads(other.launch) or not all(
+                _are_free(one, other) for one in found
+            ):
+                continue
+            more = self.planner.together((*launch.pieces, *other.launch.pieces))
+            if more is not None:
+                found, launch = [*found, other], more
+        if len(found) > 2 and launch.seconds < sum(one.launch.seconds for one in found):
+            for other in found[1:]:
+                self._join(group, other, launch)
 
     def _joined(self, one: Piece, other: Piece) -> Piece | None:
         """The kernel that computes the values of both, if it is faster than the two.

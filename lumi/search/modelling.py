@@ -171,12 +171,13 @@ class Modelling:
 
     def together(self, kernels: tuple[Kernel, ...]) -> tuple[float, Schedule] | None:
         """The same of kernels in one launch; None where no template can run them so."""
-        backend, first = self.backend, dict[str, Schedule]()
+        backend, seen, tried = self.backend, set[str](), list[Schedule]()
         for schedule in backend.together(kernels):
-            first.setdefault(schedule.template, schedule)
+            if schedule.template not in seen or schedule.template in backend.free:
+                tried.append(schedule)
+            seen.add(schedule.template)
         priced = [
-            (sum(backend.cost_together(kernels, s, h).seconds for h in self.settings.hints), s)
-            for s in first.values()
+            (sum(backend.cost_together(kernels, s, h).seconds for h in self.settings.hints), s) for s in tried
         ]
         return min(priced, key=lambda p: p[0], default=None)
 

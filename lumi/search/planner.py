@@ -12,7 +12,7 @@ from itertools import combinations
 from lumi import dim
 from lumi.dtype import F32
 from lumi.llir.coalesce import Coalesced, coalesce
-from lumi.llir.kernel import Kernel, Schedule, are_apart
+from lumi.llir.kernel import Kernel, Schedule, are_apart, buffers, written
 from lumi.llir.order import as_stored
 from lumi.search.alias import Aliases
 from lumi.search.dag import AXES, Dag, Read, Stored
@@ -66,6 +66,7 @@ class Planner:
         self._growing: dict[int, bool] = {}
         self._pieces: dict[tuple[Outs, tuple[tuple[str, int], ...]], Piece | None] = {}
         self._launches: dict[tuple[Outs, ...], Launch | None] = {}
+        self._reads: dict[tuple[Outs, ...], frozenset[str]] = {}
 
     def _largest_buffer(self, largest: Mapping[str, int]) -> int:
         """Bytes of the largest buffer that the region reads or must write."""
@@ -169,6 +170,14 @@ class Planner:
         if key not in self._launches:
             self._launches[key] = self._launched(chosen)
         return self._launches[key]
+
+    def reads(self, launch: Launch) -> frozenset[str]:
+        """The buffers that kernels of a launch read and none of them writes."""
+        found = self._reads.get(launch.outs)
+        if found is None:
+            touched = (b for k in launch.kernels for b in buffers(k))
+            found = self._reads[launch.outs] = frozenset(touched).difference(*map(written, launch.kernels))
+        return found
 
     def _launched(self, pieces: tuple[Piece, ...]) -> Launch | None:
         kernels = tuple(p.kernel for p in pieces)

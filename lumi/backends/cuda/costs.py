@@ -12,16 +12,14 @@ from lumi.backends.cuda import cells_price, staged_price, tiling
 from lumi.backends.cuda.cells_price import UNSHARED
 from lumi.backends.cuda.machine import MACHINE
 from lumi.backends.cuda.mma import known
-from lumi.backends.cuda.mma import plan as tensor
 from lumi.backends.cuda.mma import price as tensor_price
 from lumi.backends.cuda.scope import Blocking
 from lumi.backends.cuda.staged_price import packed_rates, streamed
 from lumi.backends.cuda.tf32 import is_tf32
-from lumi.backends.cuda.wgmma import plan as groups
 from lumi.backends.cuda.wgmma import price as group_price
 from lumi.llir.kernel import Kernel, Loop, Schedule, Statement, Step, walk
 from lumi.llir.program import is_plain
-from lumi.search.model import examine
+from lumi.search.model import Work, examine
 from lumi.search.protocol import Cost
 
 BESIDE = 0.01
@@ -50,6 +48,7 @@ class _Body:
     statements: tuple[Statement, ...]
     plain: bool
     costs: dict[object, Cost] = field(default_factory=dict)
+    work: dict[object, Work] = field(default_factory=dict)
     vectors: dict[object, float] = field(default_factory=dict)
 
 
@@ -71,8 +70,22 @@ class Costs:
         if known is None:
             if free:
                 kernel = replace(kernel, tiles=_whole(kernel))
-            known = body.costs[key] = _cost(kernel, schedule, dims, body.plain)
+            known = body.costs[key] = _cost(
+                kernel, schedule, dims, self._work(kernel, schedule, dims, key[1:])
+            )
         return known
+
+    def _work(
+        self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], key: tuple[object, ...]
+    ) -> Work:
+        """What there is to do, which is one for all templates that choose their tiles."""
+        body = self._body(kernel)
+        if schedule.template not in FREE:
+            chosen = replace(kernel, tiles={**kernel.tiles, **tiling.tiles(kernel, _blocking(schedule))})
+            return examine(chosen, dims, holds=not body.plain)
+        if key not in body.work:
+            body.work[key] = examine(kernel, dims, holds=False)
+        return body.work[key]
 
     def together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The estimate of one launch of kernels that do not depend on each other."""
@@ -82,6 +95,8 @@ class Costs:
             seconds = streamed(traffic) + max(c.seconds - streamed(c.traffic) for c in each)
         elif schedule.template == "packed":
             seconds = self._packed(kernels, schedule, each, dims)
+        elif schedule.template in ("mma", "wgmma"):
+            seconds = _products(kernels, schedule, [c.traffic for c in each], dims)
         else:
             alone = sum(c.seconds - MACHINE.launch for c in each)
             seconds = MACHINE.launch + alone * (1 + BESIDE)
@@ -127,12 +142,26 @@ class Costs:
         return known
 
 
-def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bool) -> Cost:
+def _products(
+    kernels: Sequence[Kernel], schedule: Schedule, traffic: Sequence[float], dims: Mapping[str, int]
+) -> float:
+    """Seconds of products on tensor cores in one launch, each with the bytes that it moves at least."""
+    found = [known.look(k, is_tf32(schedule)) for k in kernels]
+    if schedule.template == "mma":
+        warps = [one.warps(schedule) for one in found]
+        return tensor_price.seconds(list(zip(warps, traffic, strict=True)), dims, MACHINE)
+    grouped = [one.grouped(schedule) for one in found]
+    return group_price.seconds(list(zip(grouped, traffic, strict=True)), dims, MACHINE)
+
+
+def _blocking(schedule: Schedule) -> Blocking:
+    """How blocks work that take cells of the grid."""
     options = dict(schedule.options)
-    blocking = Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
-    if schedule.template not in FREE:
-        kernel = replace(kernel, tiles={**kernel.tiles, **tiling.tiles(kernel, blocking)})
-    work = examine(kernel, dims, holds=not plain and schedule.template not in FREE)
+    return Blocking(options.get("threads", 256), options.get("rows", 1), options.get("unroll", 2))
+
+
+def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], work: Work) -> Cost:
+    options, blocking = dict(schedule.options), _blocking(schedule)
     shared = MACHINE if blocking.rows > 1 else replace(MACHINE, bandwidth=UNSHARED * MACHINE.bandwidth)
     found = work.cost(shared)
     streams = replace(found, floor=found.traffic / MACHINE.bandwidth)
@@ -147,20 +176,12 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], plain: bo
             return replace(found, seconds=staged_price.line(work, found))
         case "direct":
             return replace(found, seconds=staged_price.in_registers(work, found, options))
-        case "mma":
+        case "mma" | "wgmma":
             form = known.look(kernel, is_tf32(schedule)).form
             assert form is not None, "only what tensor cores compute has this schedule"
-            made = tensor.plan(form, options)
-            seconds = tensor_price.seconds(made, dims, MACHINE, found.traffic)
+            seconds = _products((kernel,), schedule, (found.traffic,), dims)
             flops = tensor_price.flops(form, dims)
             floor = max(found.traffic / MACHINE.bandwidth, flops / tensor_price.peak(form))
-            return replace(found, seconds=seconds, floor=floor, flops=flops)
-        case "wgmma":
-            form = known.look(kernel).form
-            assert form is not None, "only what tensor cores compute has this schedule"
-            seconds = group_price.seconds(groups.plan(form, options), dims, MACHINE, found.traffic)
-            flops = tensor_price.flops(form, dims)
-            floor = max(found.traffic / MACHINE.bandwidth, flops / tensor_price.PEAK)
             return replace(found, seconds=seconds, floor=floor, flops=flops)
         case _:
             return replace(found, seconds=cells_price.seconds(work, found, blocking))

@@ -38,7 +38,7 @@ from lumi.backends.cuda.wgmma import code as groups
 from lumi.backends.cuda.wgmma import instruction
 from lumi.llir.kernel import Kernel, Step, buffers, dims
 
-TOGETHER = ("simt", "stream", "ring", "packed")
+TOGETHER = ("simt", "stream", "ring", "packed", "mma", "wgmma")
 """The templates under which kernels can run together in one launch."""
 
 
@@ -126,6 +126,12 @@ def _together(step: Step, options: dict[str, int], name: str) -> Code:
         return _rings(step, options, name)
     if step.schedule.template == "packed":
         return _packed_rings(step, options, name)
+    if step.schedule.template == "wgmma":
+        text, plans = groups.together(step, options, name)
+        grid, *others = map(tensor.grid, plans)
+        return Code(text, plans[0].threads, plans[0].shared, grid, 1, beside=tuple(others))
+    if step.schedule.template == "mma":
+        return _products(step, options, name)
     names, blocking = frame.names(step.buffers), blocking_of(options)
     texts, grids, calls, first = list[str](), list[Grid](), list[str](), 0
     writers = []
@@ -141,6 +147,23 @@ def _together(step: Step, options: dict[str, int], name: str) -> Code:
     shared, resident = max(w.most for w in writers), min(w.resident for w in writers)
     text = "\n".join(texts)
     return Code(text, blocking.threads, shared, grids[0], resident, beside=tuple(grids[1:]))
+
+
+def _products(step: Step, options: dict[str, int], name: str) -> Code:
+    """Products on tensor cores whose blocks take the cells of one after those of another."""
+    names, texts, calls, first = frame.names(step.buffers), list[str](), list[str](), 0
+    plans = []
+    for number, kernel in enumerate(step.kernels):
+        text, made = tensor.write(kernel, options, f"{name}_{number}", names)
+        given = ", ".join([*(names[b] for b in buffers(kernel)), f"dims + {first}", "before"])
+        calls.append(f"before = {name}_{number}_cells({given});")
+        texts.append(text)
+        plans.append(made)
+        first += len(dims(kernel))
+    texts.append(frame.together(step, names, name, plans[0].threads, calls))
+    grids = tuple(map(tensor.grid, plans))
+    shared = max(p.shared for p in plans)
+    return Code("\n".join(texts), plans[0].threads, shared, grids[0], beside=grids[1:])
 
 
 def _rings(step: Step, options: dict[str, int], name: str) -> Code:

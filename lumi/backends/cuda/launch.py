@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from lumi.backends.cuda import gemm
 from lumi.backends.cuda.compile import compile_cubins
@@ -20,7 +21,7 @@ from lumi.backends.cuda.emit import STAGED, Code, emit, source
 from lumi.backends.cuda.gpu import Argument, Function, Gpu, Graph
 from lumi.backends.cuda.mail import Mail
 from lumi.backends.cuda.mma.plan import ROUNDING
-from lumi.backends.cuda.schedule import DEFAULT, schedules
+from lumi.backends.cuda.schedule import DEFAULT, schedules, together
 from lumi.backends.cuda.staged import ROOM
 from lumi.backends.cuda.tf32 import is_tf32
 from lumi.backends.cuda.wgmma import plan as groups
@@ -121,7 +122,9 @@ def fitting(step: Step, gpu: Gpu) -> Step:
     if template not in ROOMY:
         return step
     given = step.schedule.options
-    own_kind = (s for s in schedules(step.kernel, is_tf32(step.schedule)) if s.template == template)
+    every = partial(schedules, tf32=is_tf32(step.schedule))
+    known = together(step.kernels, every) if step.beside else every(step.kernel)
+    own_kind = (s for s in known if s.template == template)
     alike = (replace(step, schedule=s) for s in own_kind if ROUNDING in given or ROUNDING not in s.options)
     own = (step,) if step.schedule.template == template else ()
     fits = (s for s in (*own, *alike) if emit(s, NAME).shared <= gpu.room)

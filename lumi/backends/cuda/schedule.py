@@ -47,6 +47,8 @@ from lumi.backends.cuda import (
 from lumi.backends.cuda.emit import STAGED, TOGETHER
 from lumi.backends.cuda.library import find_library
 from lumi.backends.cuda.mma import known
+from lumi.backends.cuda.tf32 import is_tf32
+from lumi.backends.cuda.wgmma import code as groups
 from lumi.llir.kernel import Dot, Kernel, Map, Reduce, Schedule, Step, walk
 
 DEFAULT = Schedule("simt")
@@ -164,9 +166,19 @@ def together(
         options = dict(schedule.options)
         if schedule.template == "ring":
             return rings.plans(found, options) is not None
+        if schedule.template in ("mma", "wgmma"):
+            return _share_tiles(kernels, schedule)
         return schedule.template != "packed" or packed_plan.plans(blocks, options) is not None
 
     return tuple(filter(fits, common))
+
+
+def _share_tiles(kernels: Sequence[Kernel], schedule: Schedule) -> bool:
+    """Whether products on tensor cores can share a launch: sums, in groups with stages of one size."""
+    found = [known.look(k, is_tf32(schedule)) for k in kernels]
+    if any(one.form is None or one.form.cascade is not None for one in found):
+        return False
+    return schedule.template == "mma" or not groups.apart([one.grouped(schedule) for one in found])
 
 
 def in_turn(steps: Sequence[Step]) -> Step | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lumi.backends.cuda.mma.cascade import CascadeWriter
+from lumi.backends.cuda.mma.form import RefusalError
 from lumi.backends.cuda.mma.plan import Plan, plan
 from lumi.backends.cuda.mma.recognise import recognise
 from lumi.backends.cuda.mma.sums import SumWriter
@@ -13,11 +14,19 @@ from lumi.dim import Extent
 from lumi.llir.kernel import Kernel
 
 
-def write(kernel: Kernel, options: Mapping[str, int], name: str) -> tuple[str, Plan]:
-    """The function of a kernel, and its numbers.  Raises `RefusalError` for what tensor cores cannot do."""
+def write(
+    kernel: Kernel, options: Mapping[str, int], name: str, beside: Mapping[str, str] | None = None
+) -> tuple[str, Plan]:
+    """The function of a kernel, and its numbers.  Raises `RefusalError` for what tensor cores cannot do.
+
+    `beside` are the names of the buffers of a launch that it shares with others, which must be sums.
+    """
     made = plan(recognise(kernel, TF32 in options.items()), options)
-    writer = SumWriter(made, name) if made.form.cascade is None else CascadeWriter(made, name)
-    return writer.function(), made
+    if made.form.cascade is None:
+        return SumWriter(made, name, beside).function(), made
+    if beside is not None:
+        raise RefusalError("a loop that carries values around runs beside others")
+    return CascadeWriter(made, name).function(), made
 
 
 def grid(made: Plan) -> tuple[tuple[Extent, int], ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lumi.backends.cuda.mma.choices import schedules
 from lumi.backends.cuda.mma.form import Form, RefusalError
+from lumi.backends.cuda.mma.plan import Plan
+from lumi.backends.cuda.mma.plan import plan as numbers
 from lumi.backends.cuda.mma.recognise import recognise
 from lumi.backends.cuda.wgmma import plan
 from lumi.dim import Extent
@@ -29,6 +31,22 @@ class Known:
     form: Form | None
     schedules: tuple[Schedule, ...]
     groups: tuple[Schedule, ...] = ()
+    _warps: dict[Schedule, Plan] = field(default_factory=dict)
+    _grouped: dict[Schedule, plan.GroupPlan] = field(default_factory=dict)
+
+    def warps(self, schedule: Schedule) -> Plan:
+        """The numbers of a schedule of warps alone.  Raises `RefusalError` where they do not fit."""
+        assert self.form is not None, "only what tensor cores compute has this schedule"
+        if schedule not in self._warps:
+            self._warps[schedule] = numbers(self.form, dict(schedule.options))
+        return self._warps[schedule]
+
+    def grouped(self, schedule: Schedule) -> plan.GroupPlan:
+        """The numbers of a schedule of groups of warps.  Raises `RefusalError` where they do not fit."""
+        assert self.form is not None, "only what tensor cores compute has this schedule"
+        if schedule not in self._grouped:
+            self._grouped[schedule] = plan.plan(self.form, dict(schedule.options))
+        return self._grouped[schedule]
 
     def fits(self, kernel: Kernel) -> bool:
         """Whether it is known of this kernel."""

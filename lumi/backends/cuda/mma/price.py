@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lumi import dim
@@ -62,26 +62,41 @@ class Turn:
     bytes: float
 
 
-def seconds(made: Plan, dims: Mapping[str, int], machine: Machine, traffic: float) -> float:
-    """The estimate of one run that moves `traffic` bytes at least."""
-    form, axes = made.form, made.form.program.kernel.axes
-    sizes = {a: max(dim.value(e, dims), 1) for a, e in axes.items()}
-    high, wide = -(-sizes[form.row] // made.rows), -(-sizes[form.column] // made.width_of(form.column))
-    cells = high * wide * math.prod(sizes[a] for a in form.outer)
-    rate = RATE * HALF / form.dtype.size
-    count, one = turns(made, sizes, dims), turn(made, rate)
-    blocks = _resident(made)
+def seconds(found: Sequence[tuple[Plan, float]], dims: Mapping[str, int], machine: Machine) -> float:
+    """The estimate of one launch of kernels, each with the bytes that it moves at least.
+
+    Their cells are dealt out as if they were those of one: those that take longest say how long all do.
+    """
+    sizes = [_sizes(made, dims) for made, _ in found]
+    counts = [_cells(made, size) for (made, _), size in zip(found, sizes, strict=True)]
+    first, cells = found[0][0], sum(counts)
+    blocks = _resident(first)
     here = min(blocks, max(1, cells // machine.units))
-    warps = made.threads // 32 * here
-    filled = math.sqrt(min(1.0, warps / BUSY))
-    work = (one.products + ALONE * one.elements) / filled
-    waiting = LATENCY / max(made.stages - 1, 0.7) / here
-    cell = count * (max(work, waiting) + PAUSE / here) + 2 * LATENCY / here + epilogue(made)
+    filled = math.sqrt(min(1.0, first.threads // 32 * here / BUSY))
+    longest, asked, least = 0.0, 0.0, 0.0
+    for (made, traffic), size, own in zip(found, sizes, counts, strict=True):
+        one, count = turn(made, RATE * HALF / made.form.dtype.size), turns(made, size, dims)
+        work = (one.products + ALONE * one.elements) / filled
+        waiting = LATENCY / max(made.stages - 1, 0.7) / here
+        cell = count * (max(work, waiting) + PAUSE / here) + 2 * LATENCY / here + epilogue(made)
+        longest, asked = max(longest, cell), asked + own * count * one.bytes
+        least += traffic / machine.bandwidth
     waves = cells / machine.units
     rounds = max(math.ceil(waves), 1) if waves < blocks else waves + 0.5
-    compute = rounds * cell * CYCLE
-    memory = max(traffic / machine.bandwidth, cells * count * one.bytes / CACHE)
+    compute, memory = rounds * longest * CYCLE, max(least, asked / CACHE)
     return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
+
+
+def _sizes(made: Plan, dims: Mapping[str, int]) -> dict[str, int]:
+    """The length of each axis."""
+    return {a: max(dim.value(e, dims), 1) for a, e in made.form.program.kernel.axes.items()}
+
+
+def _cells(made: Plan, sizes: Mapping[str, int]) -> int:
+    """Cells of a kernel."""
+    form = made.form
+    high, wide = -(-sizes[form.row] // made.rows), -(-sizes[form.column] // made.width_of(form.column))
+    return high * wide * math.prod(sizes[a] for a in form.outer)
 
 
 def peak(form: Form) -> float:

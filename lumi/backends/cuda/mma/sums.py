@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lumi.backends.clike.loops import loop_range
@@ -25,8 +26,8 @@ class Turns:
 class SumWriter(TensorWriter):
     """Writes the function of a form with sums; `names` are the registers of factors."""
 
-    def __init__(self, plan: Plan, name: str) -> None:
-        super().__init__(plan, name)
+    def __init__(self, plan: Plan, name: str, beside: Mapping[str, str] | None = None) -> None:
+        super().__init__(plan, name, beside)
         self.names: dict[Stored, str] = {}
 
     def cell(self) -> None:

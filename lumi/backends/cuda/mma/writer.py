@@ -29,10 +29,11 @@ GROUP = 8
 class TensorWriter(ABC):
     """What the functions of all forms have in common."""
 
-    def __init__(self, plan: Plan, name: str) -> None:
-        self.plan, self.form, self.name = plan, plan.form, name
+    def __init__(self, plan: Plan, name: str, beside: Mapping[str, str] | None = None) -> None:
+        """`beside` are the names of the buffers of a launch that the kernel shares with others."""
+        self.plan, self.form, self.name, self.beside = plan, plan.form, name, beside is not None
         self.kernel = plan.form.program.kernel
-        names = {b: f"b{number}_{spell.identifier(b)}" for number, b in enumerate(buffers(self.kernel))}
+        names = frame.names(buffers(self.kernel)) if beside is None else beside
         self.w = Writer(plan.form.program, names, blocking=Blocking(plan.threads))
         self.elements = Elements(self.w)
         loops = [s for s in walk(self.kernel.body) if isinstance(s, Loop)]
@@ -69,7 +70,7 @@ class TensorWriter(ABC):
     # -- the function
 
     def function(self) -> str:
-        """The CUDA of the kernel."""
+        """The CUDA of the kernel; beside others, of a function that returns the number of cells so far."""
         w, form, plan = self.w, self.form, self.plan
         self.open()
         w.line("const u32 shared = shared_address(pool);")
@@ -78,9 +79,12 @@ class TensorWriter(ABC):
         wide = self.count(form.column, plan.width_of(form.column), "wide")
         outer = [w.extent(self.kernel.axes[a]) for a in form.outer]
         total = " * ".join([*outer, high, wide])
-        with w.block(f"for (int cell = blockIdx.x; cell < {total}; cell += gridDim.x) "):
+        first = "(blockIdx.x + gridDim.x - before % gridDim.x) % gridDim.x" if self.beside else "blockIdx.x"
+        with w.block(f"for (int cell = {first}; cell < {total}; cell += gridDim.x) "):
             self.open_cell(high, wide)
             self.cell()
+        if self.beside:
+            return frame.member(self.kernel, w, self.name, plan.shared, f"before + {total}")
         return frame.text(self.kernel, w, self.name, plan.shared)
 
     def open(self) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lumi.backends.cuda import frame
+from lumi.backends.cuda.mma.form import RefusalError
 from lumi.backends.cuda.mma.recognise import recognise
 from lumi.backends.cuda.wgmma.ahead import CascadeAhead, CascadeFeedAhead
 from lumi.backends.cuda.wgmma.cascade import CascadeFeed, CascadeUse
 from lumi.backends.cuda.wgmma.plan import GROUP, SHARES, GroupPlan, plan
 from lumi.backends.cuda.wgmma.roles import Role
 from lumi.backends.cuda.wgmma.sums import SumFeed, SumUse
-from lumi.llir.kernel import Kernel
+from lumi.llir.kernel import Kernel, Step, buffers, dims
 
 
 def write(kernel: Kernel, options: Mapping[str, int], name: str) -> tuple[str, GroupPlan]:
@@ -22,6 +23,60 @@ def write(kernel: Kernel, options: Mapping[str, int], name: str) -> tuple[str, G
     made = plan(recognise(kernel), options)
     feed, use = _roles(made, name)
     return "\n".join([_role(feed, "feed"), _role(use, "use"), _function(use, made)]), made
+
+
+def together(step: Step, options: Mapping[str, int], name: str) -> tuple[str, tuple[GroupPlan, ...]]:
+    """The function of a step whose kernels share a launch, and their numbers.
+
+    Stages go on from one kernel to the next.  Raises `RefusalError` for kernels that cannot share them.
+    """
+    found = tuple(plan(recognise(kernel), options) for kernel in step.kernels)
+    reason = apart(found)
+    if reason:
+        raise RefusalError(reason)
+    names, texts, calls, first = frame.names(step.buffers), list[str](), {"feed": "", "use": ""}, 0
+    for number, made in enumerate(found):
+        kernel, own = made.form.program.kernel, f"{name}_{number}"
+        arguments = [*(names[b] for b in buffers(kernel)), f"dims + {first}", "signals", "ring", "before"]
+        for what, kind in (("feed", SumFeed), ("use", SumUse)):
+            texts.append(_role(kind(made, own, names), what))
+            calls[what] += f"    before = {own}_{what}({', '.join(arguments)});\n"
+        first += len(dims(kernel))
+    return "\n".join([*texts, _shared_function(step, names, found[0], name, calls)]), found
+
+
+def apart(found: Sequence[GroupPlan]) -> str:
+    """Why kernels cannot share a launch; empty when they can."""
+    if any(made.form.cascade is not None or made.bulk for made in found):
+        return "only sums whose tiles threads copy run beside others"
+    return "their stages differ" if len({made.stage for made in found}) > 1 else ""
+
+
+def _shared_function(
+    step: Step, names: Mapping[str, str], made: GroupPlan, name: str, calls: Mapping[str, str]
+) -> str:
+    """The kernel of several: each kind of threads goes from kernel to kernel with one ring of stages."""
+    given = ", ".join(p.replace("*__restrict__", "*") for p in frame.declared(step.kernels, names))
+    waits = [f"  {names[b]} = settled({names[b]});" for b in step.buffers]
+    less, more = SHARES[made.groups]
+    ring = f"    Ring<{made.stages}> ring(signals, 0, {made.stages});"
+    return "\n".join(
+        [
+            f'extern "C" __global__ void __launch_bounds__({made.threads}, 1) {name}({given}) {{',
+            *_opening(made, made.stages),
+            *waits,
+            "  u32 before = 0;",
+            "  if (group_of_warps() == 0) {",
+            f"    give_registers<{less}>();",
+            ring,
+            calls["feed"] + "  } else {",
+            f"    take_registers<{more}>();",
+            ring,
+            calls["use"] + "  }",
+            "}",
+            "",
+        ]
+    )
 
 
 def _roles(made: GroupPlan, name: str) -> tuple[Role, Role]:
@@ -36,9 +91,24 @@ def _roles(made: GroupPlan, name: str) -> tuple[Role, Role]:
 def _role(role: Role, what: str) -> str:
     """The function of one kind of threads."""
     maps = [f"const TensorMap &map{n}" for n in range(len(role.plan.maps))]
-    parameters = ", ".join([*frame.parameters(role.kernel, role.w), *maps, "u32 signals"])
+    shared = [f"Ring<{role.plan.stages}> &ring", "const u32 before"] if role.beside else []
+    parameters = ", ".join([*frame.parameters(role.kernel, role.w), *maps, "u32 signals", *shared])
     lines = [f"  {line}" for line in role.lines()]
-    return "\n".join([f"INLINE void {role.name}_{what}({parameters}) {{", *lines, "}"])
+    result = "u32" if role.beside else "void"
+    return "\n".join([f"INLINE {result} {role.name}_{what}({parameters}) {{", *lines, "}"])
+
+
+def _opening(made: GroupPlan, stages: int) -> list[str]:
+    """What all threads do before their kinds part: open the signals of so many stages, and wait."""
+    return [
+        "  extern __shared__ __align__(1024) u8 pool[];",
+        "  let_next_start();",
+        "  const u32 signals = aligned_pool(pool);",
+        f"  open_signals<{stages}, {made.copiers}, {made.high}>(signals);",
+        '  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");',
+        "  __syncthreads();",
+        "  wait_for_previous();",
+    ]
 
 
 def _function(use: Role, made: GroupPlan) -> str:
@@ -54,13 +124,7 @@ def _function(use: Role, made: GroupPlan) -> str:
         [
             f'extern "C" __global__ void __launch_bounds__({made.threads}, 1) {name}'
             f"({', '.join(parameters)}) {{",
-            "  extern __shared__ __align__(1024) u8 pool[];",
-            "  let_next_start();",
-            "  const u32 signals = aligned_pool(pool);",
-            f"  open_signals<{stages}, {made.copiers}, {made.high}>(signals);",
-            '  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");',
-            "  __syncthreads();",
-            "  wait_for_previous();",
+            *_opening(made, stages),
             "  if (group_of_warps() == 0) {",
             f"    give_registers<{less}>();",
             f"    if ({feeds}) {name}_feed({given});",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from lumi import dim
 from lumi.backends.cuda.mma import price as common
@@ -40,23 +41,45 @@ START = 3000.0
 """Cycles until a cell's first products can begin."""
 
 
-def seconds(made: GroupPlan, dims: Mapping[str, int], machine: Machine, traffic: float) -> float:
-    """The estimate of one run that moves `traffic` bytes at least."""
+def seconds(found: Sequence[tuple[GroupPlan, float]], dims: Mapping[str, int], machine: Machine) -> float:
+    """The estimate of one launch of kernels, each with the bytes that it moves at least.
+
+    Their cells are dealt out as if they were those of one: those that take longest say how long all do.
+    """
+    each = [_share(made, dims) for made, _ in found]
+    first, cells = found[0][0], sum(share.cells for share in each)
+    waves = cells / machine.units
+    rounds = max(math.ceil(waves), 1) if first.form.cascade is None else max(waves, 1.0)
+    compute = (rounds * max(share.cycles for share in each) + START) * common.CYCLE
+    least = sum(traffic for _, traffic in found) / machine.bandwidth
+    if first.bulk:
+        memory = max(least, sum(share.cells * share.copied for share in each) / common.CACHE)
+    else:
+        memory = max(least / FETCHED[1], rounds * max(share.copied for share in each) / FETCHED[0])
+    return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What a kernel is to a launch: its cells; the cycles of one, and the bytes that one copies."""
+
+    cells: int
+    cycles: float
+    copied: float
+
+
+def _share(made: GroupPlan, dims: Mapping[str, int]) -> _Share:
     form, axes = made.form, made.form.program.kernel.axes
     sizes = {a: max(dim.value(e, dims), 1) for a, e in axes.items()}
     high, wide = -(-sizes[form.row] // made.rows), -(-sizes[form.column] // made.width_of(form.column))
-    cells = high * wide * math.prod(sizes[a] for a in form.outer)
     turns, turn = common.turns(made, sizes, dims), common.turn(made, RATE)
     products = turn.products if form.cascade is None else _products(made)
     work = max(products, turn.elements) + (1 - HIDDEN[made.groups]) * min(products, turn.elements)
     work *= (ONE_GROUP if made.groups == 1 else 1.0) * (1.0 if made.bulk else COPIED)
     work += SIGNALLED[form.cascade is not None]
-    waves = cells / machine.units
-    rounds = max(math.ceil(waves), 1) if form.cascade is None else max(waves, 1.0)
     end = common.epilogue(made) * (1 - HIDDEN_END if made.ahead else 1.0)
-    compute = (rounds * (turns * work + end) + START) * common.CYCLE
-    memory = _memory(made, traffic / machine.bandwidth, turns * turn.bytes, cells, rounds)
-    return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
+    cells = high * wide * math.prod(sizes[a] for a in form.outer)
+    return _Share(cells, turns * work + end, turns * turn.bytes)
 
 
 def _products(made: GroupPlan) -> float:
@@ -67,11 +90,3 @@ def _products(made: GroupPlan) -> float:
         read = made.readers * columns + (made.rows if isinstance(product.a, Stored) else 0)
         cycles += 2.0 * made.rows * columns * depth / BEST + read * depth * size / common.BANKS
     return cycles
-
-
-def _memory(made: GroupPlan, least: float, copied: float, cells: float, rounds: float) -> float:
-    """Seconds of moving data, `least` at the memory's bandwidth, where each cell copies so many bytes."""
-    if made.bulk:
-        return max(least, cells * copied / common.CACHE)
-    rate, share = FETCHED
-    return max(least / share, rounds * copied / rate)

@@ -37,13 +37,17 @@ class Role(TensorWriter):
         outer = [w.extent(self.kernel.axes[a]) for a in form.outer]
         total = w.declare("int", " * ".join([*outer, high, wide]), "cells")
         self.begin()
-        with w.block("for (int lap = 0;; lap++) "):
+        with w.block(f"for (int lap = {'before / gridDim.x' if self.beside else '0'};; lap++) "):
             w.line("const int place = lap & 1 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;")
-            w.line("const int cell = lap * gridDim.x + place;")
+            w.line(f"const int cell = lap * gridDim.x + place{' - (int)before' if self.beside else ''};")
             w.line(f"if (cell >= {total}) break;")
+            if self.beside:
+                w.line("if (cell < 0) continue;")
             self.open_cell(*self.grid)
             self.cell()
         self.end()
+        if self.beside:
+            w.line(f"return before + {total};")
         return w.here.lines
 
     def begin(self) -> None:
@@ -53,7 +57,9 @@ class Role(TensorWriter):
         """Write what comes after all cells."""
 
     def rings(self, counts: dict[str, int]) -> None:
-        """Declare rings of so many stages each."""
+        """Declare rings of so many stages each, unless those of a launch are given."""
+        if self.beside:
+            return
         total, first = sum(counts.values()), 0
         for name, count in counts.items():
             self.w.line(f"Ring<{count}> {name}(signals, {first}, {total});")

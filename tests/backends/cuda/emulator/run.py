@@ -128,13 +128,13 @@ def _source(text: str, count: int) -> str:
 
 def _grouped(text: str) -> list[str]:
     """The instructions of groups of warps that a kernel calls, of which both factors lie in shared memory."""
-    found = sorted(set(_GROUPED.findall(text)))
-    return [
-        f"static inline void wgmma_{kind}_{a}{b}_{columns}(float (&v)[2][{int(columns) // 4}], u32 a, u32 b, int keep) {{"
-        f" group_multiply<{columns}, {str(kind == 'bf16').lower()}, {str(a == 't').lower()}, {str(b == 't').lower()}>"
-        f"(v, a, b, keep); }}"
-        for kind, a, b, columns in found
-    ]
+    made = []
+    for kind, a, b, columns in sorted(set(_GROUPED.findall(text))):
+        truths = [str(x).lower() for x in (kind == "bf16", a == "t", b == "t")]
+        parameters = f"float (&v)[2][{int(columns) // 4}], u32 a, u32 b, int keep"
+        call = f"group_multiply<{', '.join([columns, *truths])}>(v, a, b, keep);"
+        made.append(f"static inline void wgmma_{kind}_{a}{b}_{columns}({parameters}) {{ {call} }}")
+    return made
 
 
 def _without_instructions(text: str) -> str:

@@ -65,6 +65,21 @@ def test_gated_pair_of_a_prompt_is_one_kernel(monkeypatch: pytest.MonkeyPatch) -
     assert [s.schedule.template for s in (pair, down)] == ["wgmma", "cublaslt"]
 
 
+def test_products_of_the_same_rows_share_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any two of them the library's calls are as fast; three together fill the GPU."""
+    monkeypatch.setattr(schedule, "find_library", lambda: "libcublasLt.so.13")
+    text = """
+(defdim seq :min 2 :max 2048 :hint 128)
+(defmodel heads [(x bf16 [seq 4096]) :dtype bf16]
+  "Queries, keys and values."
+  [(linear x 4096 :name "q") (linear x 1024 :name "k") (linear x 1024 :name "v")])
+"""
+    work = compile_model(Source("heads.lumi", text), Options(target="cuda"), Stage.KERNELS)
+    (found,) = work.found.values()
+    (step,) = found.graph.steps
+    assert step.schedule.template == "wgmma" and len(step.kernels) == 3
+
+
 @pytest.mark.skipif(not is_possible(), reason="there is no g++")
 @pytest.mark.parametrize("name", MODELS)
 def test_its_code_is_right(name: str) -> None:
