@@ -6,6 +6,7 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __restrict__
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __CUDA_ARCH__ 800
 typedef __SIZE_TYPE__ size_t;
 struct Index { int x; };
@@ -30,9 +31,10 @@ void emulated_commit();
 void emulated_wait(int left);
 void emulated_fault();
 void emulated_users(int count);
+void emulated_named(int number, int count, bool waits);
 void emulated_open(void *state, int arrivals);
 void emulated_arrive(void *state, int arrived, long bytes);
-void emulated_fill(void *to, const void *from, unsigned bytes, void *state);
+void emulated_fill(void *to, const void *from, unsigned size, unsigned bytes, void *state);
 void emulated_await(void *state, unsigned lap);
 #define threadIdx (Index{emulated_thread()})
 #define blockDim (Index{emulated_size()})

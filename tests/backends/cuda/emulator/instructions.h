@@ -170,7 +170,7 @@ static inline void stage_release(u64 *state) {
 }
 static inline void stage_await(u64 *state, u32 lap) { emulated_await(state, lap); }
 static inline void stage_copy(void *to, const void *from, u32 bytes, u64 *state, u64) {
-  emulated_fill(to, from, bytes, state);
+  emulated_fill(to, from, bytes, bytes, state);
 }
 static inline void before_copies() {}
 static inline u64 read_once() { return 0; }
@@ -205,6 +205,28 @@ static inline void products_begin() {}
 static inline void products_end() {}
 template <int LEFT> static inline void products_await() { __syncwarp(); }
 template <int COLUMNS> static inline void settle(float (&)[2][COLUMNS]) {}
+template <int COUNT> static inline void settle(u32 (&)[COUNT][1][4]) {}
+static inline void signal_expect(u32 signal, u32 bytes) { emulated_arrive(signal_state(signal), 1, bytes); }
+template <int THREADS> static inline void order_await(int group) { emulated_named(group + 1, THREADS, true); }
+template <int THREADS> static inline void order_pass(int group) { emulated_named(group + 1, THREADS, false); }
+
+/* A buffer as the copy engine sees it, in the place of a map of the driver. */
+struct Seen { const u16 *from; long long halves, lines, line_step, planes, plane_step, height; };
+template <typename Map>
+static inline void fetch_box(u32 to, const Map *map, u32 signal, int half, int line, int plane) {
+  Seen seen;
+  __builtin_memcpy(&seen, map, sizeof seen);
+  if (to % 1024) emulated_fault();
+  for (int n = 0; n < seen.height; n++)
+    for (int piece = 0; piece < 8; piece++) {
+      const int first = half + piece * 8, at = line + n;
+      const bool inside = at >= 0 && at < seen.lines && plane >= 0 && plane < seen.planes;
+      const long long left = inside ? seen.halves - first : 0;
+      const u32 bytes = 2 * (left < 0 ? 0 : left < 8 ? left : 8), place = to + n * 128;
+      const u16 *const from = seen.from + plane * seen.plane_step + at * seen.line_step + first;
+      emulated_fill(emulated_pool + place + ((piece ^ place >> 7 & 7) << 4), from, 16, bytes, signal_state(signal));
+    }
+}
 
 /* An element of a described tile: pieces of 16 bytes change places by the number of their line. */
 template <bool BF16, bool ACROSS> static inline float tile_element(u32 tile, int outer, int k) {
@@ -226,4 +248,27 @@ static inline void group_multiply(float (&v)[2][COLUMNS / 4], u32 a, u32 b, int 
         sum += tile_element<BF16, A_ACROSS>(a, row, k) * tile_element<BF16, B_ACROSS>(b, column, k);
       v[i][j] = sum;
     }
+}
+
+/* The same, the rows being in the registers of their warps. */
+template <int COLUMNS, bool BF16, bool B_ACROSS>
+static inline void group_multiply_computed(float (&v)[2][COLUMNS / 4], const u32 (&a)[4], u32 b, int keep) {
+  struct Mine { float (*v)[COLUMNS / 4]; const u32 *a; u32 b; int keep; } mine = {v, a, b, keep};
+  emulated_meet(&mine, [](void **all) {
+    float rows[16][16];
+    for (int lane = 0; lane < 32; lane++)
+      for (int n = 0; n < 4; n++)
+        for (int k = 0; k < 2; k++)
+          rows[lane / 4 + n % 2 * 8][lane % 4 * 2 + n / 2 * 8 + k] = half_of<BF16>(((Mine *)all[lane])->a[n], k);
+    for (int lane = 0; lane < 32; lane++) {
+      auto *const to = (Mine *)all[lane];
+      for (int i = 0; i < 2; i++)
+        for (int j = 0; j < COLUMNS / 4; j++) {
+          float sum = to->keep ? to->v[i][j] : 0;
+          for (int k = 0; k < 16; k++)
+            sum += rows[lane / 4 + i * 8][k] * tile_element<BF16, B_ACROSS>(to->b, j / 2 * 8 + lane % 4 * 2 + j % 2, k);
+          to->v[i][j] = sum;
+        }
+    }
+  });
 }

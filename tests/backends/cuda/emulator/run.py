@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from lumi.backends.cuda.emit import Code, emit, source
+from lumi.backends.cuda.tensormap import Box
 from lumi.llir.kernel import Step
 
 HERE = Path(__file__).parent
@@ -27,11 +28,14 @@ GUARD = 256
 BLOCKS = 7
 """Blocks at most, so that some run several cells."""
 
+MAP = 128
+"""Bytes of a tensor map."""
+
 RESERVED = 1024
 """Bytes of shared memory that a block cannot use: no address of its own is 0."""
 
 _FENCE = re.compile(r'asm volatile\("fence\.[^"]*" ::: "memory"\);')
-_GROUPED = re.compile(r"\bwgmma_(bf16|f16)_([st])([st])_(\d+)\(")
+_GROUPED = re.compile(r"\bwgmma_(bf16|f16)_([rst])([st])_(\d+)\(")
 _POOL = re.compile(r"extern __shared__ __align__\(\d+\) u8 pool\[\];")
 _FUNCTION = re.compile(r"^(template <[^\n]*>\s)?INLINE [^;{]*\{", re.MULTILINE)
 _NAME = re.compile(r"(__restrict__ )?\w+$")
@@ -74,7 +78,9 @@ class Emulated:
         """
         names = self.step.buffers
         held = [_guarded(arrays[n]) for n in names]
-        addresses = [*(h.ctypes.data + GUARD for h in held), self.met.ctypes.data]
+        starts = [h.ctypes.data + GUARD for h in held]
+        maps = [_seen(starts[box.buffer], box) for box in self.code.maps]
+        addresses = [*starts, self.met.ctypes.data, *(m.ctypes.data for m in maps)]
         places = (ctypes.c_void_p * len(addresses))(*addresses)
         sizes = (ctypes.c_longlong * len(names))(*(arrays[n].nbytes for n in names))
         numbers = [*(values[n] for n in self.step.dims), *more]
@@ -90,6 +96,14 @@ class Emulated:
             assert (block[:GUARD] == 0xFF).all(), f"it writes before {name}"
             assert (block[GUARD + size :] == 0xFF).all(), f"it writes behind {name}"
             arrays[name].reshape(-1).view(np.uint8)[:] = block[GUARD : GUARD + size]
+
+
+def _seen(address: int, box: Box) -> np.ndarray:
+    """What the copy engine knows of a buffer at an address."""
+    sizes = (box.halves, box.lines, box.line_step, box.planes, box.plane_step, box.height)
+    found = np.zeros(MAP // 8, np.int64)
+    found[: len(sizes) + 1] = (address + box.offset * box.dtype.size, *sizes)
+    return found
 
 
 def _guarded(array: np.ndarray) -> np.ndarray:
@@ -110,10 +124,12 @@ def _source(text: str, count: int) -> str:
     assert found is not None, "a kernel has parameters"
     parameters = found.group(1).split(", ")
     meets = [p for p in parameters if p == "u32 *met"]
+    maps = [p for p in parameters if "TensorMap" in p]
     *given, _ = (_NAME.sub("", p) for p in parameters if "*" in p and p not in meets)
     casts = [f"({kind})a[{n}]" for n, kind in enumerate(given)]
-    more = [f"dims[{count + n}]" for n in range(len(parameters) - len(given) - len(meets) - 1)]
+    more = [f"dims[{count + n}]" for n in range(len(parameters) - len(given) - len(meets) - len(maps) - 1)]
     more += [f"(u32 *)a[{len(given)}]" for _ in meets]
+    more += [f"*(const TensorMap *)a[{len(given) + 1 + n}]" for n in range(len(maps))]
     parts = [
         (HERE / "device.h").read_text(),
         types,
@@ -127,13 +143,14 @@ def _source(text: str, count: int) -> str:
 
 
 def _grouped(text: str) -> list[str]:
-    """The instructions of groups of warps that a kernel calls, of which both factors lie in shared memory."""
+    """The instructions of groups of warps that a kernel calls."""
     made = []
     for kind, a, b, columns in sorted(set(_GROUPED.findall(text))):
-        truths = [str(x).lower() for x in (kind == "bf16", a == "t", b == "t")]
-        parameters = f"float (&v)[2][{int(columns) // 4}], u32 a, u32 b, int keep"
-        call = f"group_multiply<{', '.join([columns, *truths])}>(v, a, b, keep);"
-        made.append(f"static inline void wgmma_{kind}_{a}{b}_{columns}({parameters}) {{ {call} }}")
+        factor, across = ("const u32 (&a)[4]", []) if a == "r" else ("u32 a", [a == "t"])
+        numbers = ", ".join([columns, *(str(x).lower() for x in (kind == "bf16", *across, b == "t"))])
+        head = f"wgmma_{kind}_{a}{b}_{columns}(float (&v)[2][{int(columns) // 4}], {factor}, u32 b, int keep)"
+        stands = f"group_multiply{'_computed' if a == 'r' else ''}<{numbers}>(v, a, b, keep);"
+        made.append(f"static inline void {head} {{ {stands} }}")
     return made
 
 

@@ -40,6 +40,7 @@ int faults;
 std::vector<Fiber> fibers;
 std::vector<Meeting> warps;
 Meeting all, users;
+std::map<int, Meeting> named;
 std::map<void *, Stage> stages;
 ucontext_t home;
 int current, threads;
@@ -94,6 +95,14 @@ void emulated_users(int count) {
   for (const long before = users.times; users.times == before;) yield();
 }
 
+/* Come to the barrier of a number, which opens when `count` threads have; wait for that or go on. */
+void emulated_named(int number, int count, bool waits) {
+  Meeting &barrier = named[number];
+  const long before = barrier.times;
+  if (++barrier.came == count) barrier.came = 0, barrier.times++;
+  while (waits && barrier.times == before) yield();
+}
+
 /* Note what a GPU would not do. */
 void emulated_fault() { faults++; }
 
@@ -137,11 +146,11 @@ void emulated_arrive(void *state, int arrived, long bytes) {
   stage.left -= arrived, stage.bytes += bytes;
   if (stage.left == 0 && stage.bytes == 0) stage.lap ^= 1, stage.left = stage.arrivals;
 }
-void emulated_fill(void *to, const void *from, unsigned bytes, void *state) {
-  const Copy copy = {(unsigned)((char *)to - emulated_pool), from, (int)bytes, (int)bytes};
+void emulated_fill(void *to, const void *from, unsigned size, unsigned bytes, void *state) {
+  const Copy copy = {(unsigned)((char *)to - emulated_pool), from, (int)size, (int)bytes};
   if (!early) return stages.at(state).pending.push_back(copy);
   carry_out(copy);
-  emulated_arrive(state, 0, -(long)bytes);
+  emulated_arrive(state, 0, -(long)size);
 }
 void emulated_await(void *state, unsigned lap) {
   for (;;) {
@@ -149,7 +158,7 @@ void emulated_await(void *state, unsigned lap) {
     pending.swap(stages.at(state).pending);
     for (const Copy &copy : pending) {
       carry_out(copy);
-      emulated_arrive(state, 0, -(long)copy.bytes);
+      emulated_arrive(state, 0, -(long)copy.size);
     }
     if (stages.at(state).lap != lap) return;
     yield();
@@ -168,6 +177,7 @@ struct Block {
   std::vector<Fiber> fibers;
   std::vector<Meeting> warps;
   Meeting all, users;
+  std::map<int, Meeting> named;
   std::map<void *, Stage> stages;
   std::vector<char> pool;
   int left = 0;
@@ -178,7 +188,7 @@ static void exchange(Block &block) {
   fibers.swap(block.fibers);
   warps.swap(block.warps);
   std::swap(all, block.all), std::swap(users, block.users);
-  stages.swap(block.stages);
+  named.swap(block.named), stages.swap(block.stages);
 }
 
 /* Fibers of blocks that have ended, for those that begin. */

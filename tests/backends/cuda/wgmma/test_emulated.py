@@ -10,16 +10,17 @@ import pytest
 from lumi.backends.cpu import interpret
 from lumi.backends.cuda.schedule import together
 from lumi.backends.cuda.wgmma.plan import TEMPLATE
+from lumi.dtype import BF16
 from lumi.llir.kernel import Kernel, Schedule, Step, accesses, written
 from lumi.llir.rename import rename
 from tests.backends.cpu.kernels import assert_close, random_buffers
 from tests.backends.cuda.emulator.run import Emulated, is_possible
 from tests.backends.cuda.kernels import OnGpu
-from tests.backends.cuda.mma.forms import batched, gated_pair, product
+from tests.backends.cuda.mma.forms import batched, cascade, gated_pair, product
 
 on_cpu = pytest.mark.skipif(not is_possible(), reason="there is no g++")
 
-VALUES = {"seq": 37}
+VALUES = {"seq": 37, "keys": 90}
 
 MMA = Schedule("mma", (("columns", 64), ("depth", 64), ("high", 2), ("rows", 64), ("stages", 4), ("wide", 2)))
 """Tiles of warps alone, of which a launch can have those of several kernels too."""
@@ -40,11 +41,28 @@ SUMS: dict[str, tuple[Kernel, Schedule]] = {
 }
 
 
+def turns(groups: int, columns: int, stages: int, ordered: int, **more: int) -> Schedule:
+    """Tiles of a cascade, brought by the copy engine with `bulk`."""
+    options = {"groups": groups, "columns": columns, "stages": stages, "ordered": ordered, "parts": 1}
+    return Schedule(TEMPLATE, tuple(sorted((options | {"bulk": 0} | more).items())))
+
+
+CASCADES: dict[str, tuple[Kernel, Schedule]] = {
+    "rows at run time": (cascade("causal", 40), turns(1, 64, 2, 0)),
+    "in order": (cascade("bias", 64, sizes=(150, 136)), turns(2, 64, 2, 1, bulk=1)),
+    "ahead": (cascade("causal", 64, heads=2, group=4, sizes=(150, 150)), turns(2, 64, 2, 1, bulk=1, ahead=1)),
+    "ahead of whole tiles": (
+        cascade("full", 32, heads=8, sizes=(64, 128)),
+        turns(1, 64, 3, 0, bulk=1, ahead=1),
+    ),
+}
+
+
 @on_cpu
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("name", [*SUMS, *(f"{name}, summed up" for name in CASCADES)])
 @pytest.mark.parametrize("early", [True, False])
 def test_products_are_right(name: str, early: bool) -> None:
-    kernel, chosen = SUMS[name]
+    kernel, chosen = SUMS[name] if name in SUMS else CASCADES[name.removesuffix(", summed up")]
     want = random_buffers(kernel, VALUES, 3)
     for buffer in written(kernel):
         want[buffer].view("u1")[...] = 0xFF
@@ -57,51 +75,15 @@ def test_products_are_right(name: str, early: bool) -> None:
 
 
 def siblings(out: str = "bf16") -> tuple[Kernel, ...]:
-    """Products of the same rows: of one tile of columns, of several, and of part of one."""
-    found = [product("seq", n, 200, out=out) for n in (64, 200, 40)]
-    return tuple(rename(k, {"B": f"B{n}", "R": f"R{n}"}) for n, k in enumerate(found))
-
-
-@cache
-def emulated(chosen: Schedule) -> tuple[Emulated, ...]:
-    """The siblings in one launch, then each alone."""
-    first, *others = kernels = siblings()
-    return tuple(map(Emulated, (Step(first, chosen, tuple(others)), *(Step(k, chosen) for k in kernels))))
-
-
 @on_cpu
-@pytest.mark.parametrize("chosen", [schedule(1, 64, 64, 3), schedule(2, 128, 64, 4), MMA], ids=str)
-@pytest.mark.parametrize("early", [True, False])
-@pytest.mark.parametrize("seq", [1, 70, 300])
-def test_products_share_a_launch(chosen: Schedule, early: bool, seq: int) -> None:
-    """Blocks go on from one kernel to the next: each result is, bit for bit, that of a launch of its own."""
-    whole, *single = emulated(chosen)
-    values = {"seq": seq}
-    given = {n: a for s in single for n, a in random_buffers(s.step.kernel, values, 3).items()}
-    got, alone = ({n: a.copy() for n, a in given.items()} for _ in range(2))
-    whole.run(got, values, early=early, backwards=early)
-    for one in single:
-        one.run(alone, values, early=True, backwards=False)
-        for buffer in one.step.written:
-            np.testing.assert_array_equal(got[buffer], alone[buffer], err_msg=buffer)
-
-
-@pytest.mark.cuda
-@pytest.mark.parametrize("seq", [1, 70, 300])
-def test_products_share_a_launch_on_the_gpu(seq: int) -> None:
-    """Each result is, bit for bit, that of a launch of its own."""
-    kernels = tuple(
-        rename(product("seq", n, 4096), {"B": f"B{k}", "R": f"R{k}"})
-        for k, n in enumerate((4096, 1024, 1024))
-    )
-    given = {n: a for k in kernels for n, a in random_buffers(k, {"seq": seq}, 3).items()}
-    for chosen in [s for s in together(kernels) if s.template in ("mma", TEMPLATE)]:
-        first, *others = kernels
-        steps = [Step(first, chosen, tuple(others)), *(Step(k, chosen) for k in kernels)]
-        got, alone = ({n: a.copy() for n, a in given.items()} for _ in range(2))
-        on_gpu = OnGpu(steps)
-        on_gpu.run(0, got, {"seq": seq})
-        for number, kernel in enumerate(kernels):
-            on_gpu.run(number + 1, alone, {"seq": seq})
-            for buffer in written(kernel):
-                np.testing.assert_array_equal(got[buffer], alone[buffer], err_msg=f"{chosen} {buffer}")
+@pytest.mark.parametrize("call", ["rows.await();", "early.await();", "late.await();"])
+def test_a_cascade_that_does_not_wait_is_wrong(call: str) -> None:
+    kernel, chosen = CASCADES["ahead"]
+    want = random_buffers(kernel, VALUES, 3)
+    got = {n: a.copy() for n, a in want.items()}
+    interpret.run(kernel, want, VALUES)
+    hasty = Emulated(Step(kernel, chosen), lambda text: text.replace(call, ""))
+    hasty.run(got, VALUES, early=False, backwards=True)
+    (result,) = written(kernel)
+    with pytest.raises(AssertionError):
+        assert_close(got[result], want[result], BF16, 2.0**-7, result)
