@@ -51,10 +51,7 @@ CASCADES: dict[str, tuple[Kernel, Schedule]] = {
     "rows at run time": (cascade("causal", 40), turns(1, 64, 2, 0)),
     "in order": (cascade("bias", 64, sizes=(150, 136)), turns(2, 64, 2, 1, bulk=1)),
     "ahead": (cascade("causal", 64, heads=2, group=4, sizes=(150, 150)), turns(2, 64, 2, 1, bulk=1, ahead=1)),
-    "ahead of whole tiles": (
-        cascade("full", 32, heads=8, sizes=(64, 128)),
-        turns(1, 64, 3, 0, bulk=1, ahead=1),
-    ),
+    "whole tiles": (cascade("full", 32, heads=8, sizes=(64, 128)), turns(1, 64, 3, 0, bulk=1, ahead=1)),
 }
 
 
@@ -74,7 +71,6 @@ def test_products_are_right(name: str, early: bool) -> None:
         assert_close(got[buffer], want[buffer], types[buffer], 2.0**-7, buffer)
 
 
-def siblings(out: str = "bf16") -> tuple[Kernel, ...]:
 @on_cpu
 @pytest.mark.parametrize("call", ["rows.await();", "early.await();", "late.await();"])
 def test_a_cascade_that_does_not_wait_is_wrong(call: str) -> None:
@@ -87,3 +83,54 @@ def test_a_cascade_that_does_not_wait_is_wrong(call: str) -> None:
     (result,) = written(kernel)
     with pytest.raises(AssertionError):
         assert_close(got[result], want[result], BF16, 2.0**-7, result)
+
+
+def siblings(out: str = "bf16") -> tuple[Kernel, ...]:
+    """Products of the same rows: of one tile of columns, of several, and of part of one."""
+    found = [product("seq", n, 200, out=out) for n in (64, 200, 40)]
+    return tuple(rename(k, {"B": f"B{n}", "R": f"R{n}"}) for n, k in enumerate(found))
+
+
+@cache
+def emulated(chosen: Schedule) -> tuple[Emulated, ...]:
+    """The siblings in one launch, then each alone."""
+    first, *others = kernels = siblings()
+    return tuple(map(Emulated, (Step(first, chosen, tuple(others)), *(Step(k, chosen) for k in kernels))))
+
+
+@on_cpu
+@pytest.mark.parametrize("chosen", [schedule(1, 64, 64, 3), schedule(2, 128, 64, 4), MMA], ids=str)
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("seq", [1, 70, 300])
+def test_products_share_a_launch(chosen: Schedule, early: bool, seq: int) -> None:
+    """Blocks go on from one kernel to the next: each result is, bit for bit, that of a launch of its own."""
+    whole, *single = emulated(chosen)
+    values = {"seq": seq}
+    given = {n: a for s in single for n, a in random_buffers(s.step.kernel, values, 3).items()}
+    got, alone = ({n: a.copy() for n, a in given.items()} for _ in range(2))
+    whole.run(got, values, early=early, backwards=early)
+    for one in single:
+        one.run(alone, values, early=True, backwards=False)
+        for buffer in one.step.written:
+            np.testing.assert_array_equal(got[buffer], alone[buffer], err_msg=buffer)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("seq", [1, 70, 300])
+def test_products_share_a_launch_on_the_gpu(seq: int) -> None:
+    """Each result is, bit for bit, that of a launch of its own."""
+    kernels = tuple(
+        rename(product("seq", n, 4096), {"B": f"B{k}", "R": f"R{k}"})
+        for k, n in enumerate((4096, 1024, 1024))
+    )
+    given = {n: a for k in kernels for n, a in random_buffers(k, {"seq": seq}, 3).items()}
+    for chosen in [s for s in together(kernels) if s.template in ("mma", TEMPLATE)]:
+        first, *others = kernels
+        steps = [Step(first, chosen, tuple(others)), *(Step(k, chosen) for k in kernels)]
+        got, alone = ({n: a.copy() for n, a in given.items()} for _ in range(2))
+        on_gpu = OnGpu(steps)
+        on_gpu.run(0, got, {"seq": seq})
+        for number, kernel in enumerate(kernels):
+            on_gpu.run(number + 1, alone, {"seq": seq})
+            for buffer in written(kernel):
+                np.testing.assert_array_equal(got[buffer], alone[buffer], err_msg=f"{chosen} {buffer}")
