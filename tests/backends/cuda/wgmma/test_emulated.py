@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
 
 from lumi.backends.cpu import interpret
+from lumi.backends.cuda.emit import emit
+from lumi.backends.cuda.launch import fitting
 from lumi.backends.cuda.schedule import together
 from lumi.backends.cuda.wgmma.plan import TEMPLATE
 from lumi.dtype import BF16
@@ -17,6 +20,9 @@ from tests.backends.cpu.kernels import assert_close, random_buffers
 from tests.backends.cuda.emulator.run import Emulated, is_possible
 from tests.backends.cuda.kernels import OnGpu
 from tests.backends.cuda.mma.forms import batched, cascade, gated_pair, product
+
+if TYPE_CHECKING:
+    from lumi.backends.cuda.gpu import Gpu
 
 on_cpu = pytest.mark.skipif(not is_possible(), reason="there is no g++")
 
@@ -113,6 +119,19 @@ def test_products_share_a_launch(chosen: Schedule, early: bool, seq: int) -> Non
         one.run(alone, values, early=True, backwards=False)
         for buffer in one.step.written:
             np.testing.assert_array_equal(got[buffer], alone[buffer], err_msg=buffer)
+
+
+class Older:
+    """A GPU that has no groups of warps, and less shared memory."""
+
+    starts_early, room, arch = False, 96 << 10, "sm_86"
+
+
+def test_siblings_stay_together_on_older_gpus() -> None:
+    first, *others = siblings()
+    found = fitting(Step(first, schedule(1, 128, 64, 6), tuple(others)), cast("Gpu", Older()))
+    assert found.schedule.template == "mma" and found.beside == tuple(others)
+    assert emit(found, "kernel").shared <= Older.room
 
 
 @pytest.mark.cuda
