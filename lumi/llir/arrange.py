@@ -7,17 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lumi.field.term import Pos, Term, children
+from lumi.llir.items import arranged, in_place
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Position, Reduce, Statement, Store
 from lumi.llir.program import (
     Definition,
     Fold,
-    Item,
-    Nest,
     Program,
-    Root,
     Slot,
-    TileLoop,
-    Write,
     arguments,
     axes_of,
     fold,
@@ -57,9 +53,7 @@ def arrange(
     uses = _Uses(_Sizes(kernel, tiles), found, flat, largest)
     uses.visit(kernel.body, ())
     uses.settle()
-    build = _Items(found, uses.arrays)
-    build.add(kernel.body, 0)
-    items = _merged(build.blocks[0])
+    items = arranged(kernel.body, found.table, found.levels, uses.arrays)
     return Program(
         kernel,
         tiles,
@@ -68,7 +62,7 @@ def arrange(
         _carried(found.table),
         tuple(found.plain),
         frozenset(uses.arrays),
-        frozenset(_in_place(items, uses.readers)),
+        frozenset(in_place(items, uses.readers)),
         items,
     )
 
@@ -311,63 +305,6 @@ class _Uses:
             if place.depth(axes_of(inner), self.found.levels[argument]) == depth:
                 own += self._work(inner, place)
         return own
-
-
-@dataclass(slots=True)
-class _Items:
-    """Nests and tile loops in order; `blocks[level]` is the block being filled inside so many loops."""
-
-    found: _Definitions
-    arrays: set[str]
-    blocks: list[list[Item]] = field(default_factory=lambda: [[]])
-
-    def add(self, body: tuple[Statement, ...], level: int) -> None:
-        for statement in body:
-            match statement:
-                case Store():
-                    self.blocks[level].append(Nest(statement.axes, (statement,)))
-                case Loop() if is_plain(statement):
-                    self.add(statement.body, level)
-                    for carry in statement.carries:
-                        self._write(carry.final)
-                case Loop():
-                    self.blocks.append([])
-                    self.add(statement.body, level + 1)
-                    self.blocks[level].append(TileLoop(statement, _merged(self.blocks.pop())))
-                case _:
-                    self._write(statement.var)
-
-    def _write(self, var: str) -> None:
-        if var in self.arrays and not isinstance(self.found.table[var], Slot):
-            axes = axes_of(self.found.table[var])
-            self.blocks[self.found.levels[var]].append(Nest(axes, (Write(var, axes),)))
-
-
-def _merged(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Neighbouring nests over the same axes as one: what they share is computed once a point."""
-    merged: list[Item] = []
-    for item in items:
-        last = merged[-1] if merged else None
-        if isinstance(item, Nest) and isinstance(last, Nest) and set(item.axes) == set(last.axes):
-            merged[-1] = Nest(last.axes, (*last.roots, *item.roots))
-        else:
-            merged.append(item)
-    return tuple(merged)
-
-
-def _in_place(items: tuple[Item, ...], readers: Mapping[str, set[str]]) -> Iterator[str]:
-    """Carries read only by the nest that writes their next value."""
-    for item in items:
-        if isinstance(item, TileLoop):
-            yield from _in_place(item.items, readers)
-            for carry in item.loop.carries:
-                nests = [set(_written(n.roots)) for n in item.items if isinstance(n, Nest)]
-                if any(carry.next in n and readers.get(carry.previous, set()) <= n for n in nests):
-                    yield carry.previous
-
-
-def _written(roots: tuple[Root, ...]) -> tuple[str, ...]:
-    return tuple(r.var for r in roots if isinstance(r, Write))
 
 
 def work(op: str) -> float:
