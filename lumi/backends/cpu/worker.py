@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import json
 import mmap
+import signal
 import sys
 import time
 from contextlib import nullcontext
@@ -25,7 +26,8 @@ from lumi.backends.cpu.launch import Launches, load_driver, open_library
 
 
 def main() -> None:
-    """Answer jobs until standard input ends."""
+    """Answer jobs until standard input ends; Ctrl-C is left to the owner of the process, who ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with Path(sys.argv[1]).open("r+b") as file:
         memory = Memory(file.fileno())
         for line in sys.stdin:

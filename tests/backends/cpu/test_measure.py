@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -121,3 +122,11 @@ def test_result_of_the_run_before_does_not_count(measurer: Measurer, monkeypatch
     assert isinstance(measurer.measure(region(), graph(), {}), Timing)
     replaced(monkeypatch, "")
     assert failure(measurer.measure(region(), graph(), {})) is Reason.WRONG
+
+
+def test_ctrl_c_is_left_to_the_owner_of_the_process(measurer: Measurer) -> None:
+    """A terminal sends it to all processes; the search then ends with what was measured."""
+    assert isinstance(measurer.measure(region(), graph(), {}), Timing)
+    assert measurer._worker is not None
+    measurer._worker._process.send_signal(signal.SIGINT)
+    assert isinstance(measurer.measure(region(), graph("add"), {}), Timing)
