@@ -124,6 +124,21 @@ class Compilation:
         found = ((region, self.egraphs.get(key)) for key, (_, region) in self.distinct().items())
         return {region.scope: e for region, e in found if e is not None and not e.saturated}
 
+    def cut_short(self) -> tuple[list[str], list[str]]:
+        """Regions whose search Ctrl-C stopped, and those that no search was made for after it.
+
+        Each is named by its scope and, where variants differ, the first that runs it.
+        """
+        stopped, left = list[str](), list[str]()
+        for key, (variant, region) in self.distinct().items():
+            story = self.found[key].explanation if key in self.found else None
+            name = region.scope if len(self.variants) == 1 else f"{region.scope} at {variant.box}"
+            if story is not None and story.interrupted:
+                stopped.append(name)
+            elif story is not None and story.mode != self.options.settings.mode.value:
+                left.append(name)
+        return stopped, left
+
     def counts(self) -> dict[str, int | float]:
         """The figures that a compile is judged by, of the stages that ran."""
         stories, plan = [f.explanation for f in self.found.values()], self.plan

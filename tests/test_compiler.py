@@ -103,6 +103,9 @@ def test_ctrl_c_in_a_search_leaves_a_plan_that_runs() -> None:
     assert len(told) == 1
     assert sum(f.explanation.interrupted for f in work.found.values()) == 1
     assert {f.explanation.mode for f in work.found.values()} == {"model", "none"}
+    stopped, left = work.cut_short()
+    assert [name.partition(" at ")[0] for name in stopped] == told
+    assert len(left) == len(work.found) - 1 > 1
     pair = Pair(work)
     pair.call({"tokens": np.array([[5, 3, 2]], np.int32)}, {"past": 0, "seq": 3})
 

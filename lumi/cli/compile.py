@@ -45,7 +45,9 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     counts = work.counts()
     seconds = {stage.value: s for stage, s in work.seconds.items()}
     unfinished = {scope: e.busiest.name if e.busiest else None for scope, e in work.unfinished().items()}
+    stopped, left = work.cut_short()
     report: dict[str, Any] = {"plan": None, **counts, "unfinished": unfinished, "seconds": seconds}
+    report["cut_short"] = {"stopped": stopped, "not_searched": left}
     if work.plan is not None:
         from lumi.plan.file import save
 
@@ -54,7 +56,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
         output.note(_summary(str(path), counts))
     if shown:
         report["show"] = shown
-    return Outcome(report)
+    return Outcome(report, compiling.tell_cut_short(work, output))
 
 
 def _place(options: argparse.Namespace) -> Path:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumi.cli import options as shared
-from lumi.cli.output import Output
+from lumi.cli.output import INTERRUPTED, Output, counted
 from lumi.cli.progress import Display
 from lumi.errors import LumiError
 
@@ -132,6 +133,27 @@ def compiled(
         matches = f"; the busiest rule is {busiest.name} with {busiest.matches} matches" if busiest else ""
         output.note(f"warning: saturation of {scope} was stopped at {egraph.size} e-nodes{matches}")
     return work
+
+
+_NAMED = 8
+"""Regions that a warning names; of more it gives the number."""
+
+
+def tell_cut_short(work: Compilation, output: Output) -> int:
+    """Say what Ctrl-C kept from being searched to the end; the exit status: 0 where it came to its end."""
+    stopped, left = work.cut_short()
+    if not stopped and not left:
+        return 0
+    parts = [f"{_listed(stopped)}: the best so far"] if stopped else []
+    parts += [f"{_listed(left)}: the first plan that works"] if left else []
+    output.note(f"warning: Ctrl-C cut the search short, so the plan may be slow; {'; '.join(parts)}")
+    output.note("  = run the same command again to search to the end")
+    return INTERRUPTED
+
+
+def _listed(scopes: Sequence[str]) -> str:
+    more = f" and {counted(len(scopes) - _NAMED, 'more region')}" if len(scopes) > _NAMED else ""
+    return f"{', '.join(scope or '(all)' for scope in scopes[:_NAMED])}{more}"
 
 
 def _relaxed(options: argparse.Namespace, output: Output) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     found = []
     with Display() as display:
         work = compiling.compiled(options.file, options, output, "kernels", display)
+        if compiling.tell_cut_short(work, output):
+            raise KeyboardInterrupt  # nothing can be told beside a plan that is not the best
         for derivation in derivations(work, options.region):
             found.append(derivation)
     for derivation in found:

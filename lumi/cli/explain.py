@@ -58,9 +58,13 @@ def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
     if "tf32" not in relaxed and any(_rounds(kernel) for kernel in plan.kernels):
         yield _precision(plan, "tf32", "asked for")
     known = _known(plan)
+    stories: Any = plan.explanation["regions"]
+    is_cut_short = any(story["interrupted"] and story["mode"] != "none" for story in stories)
     for region in regions:
         yield ""
         yield from _region(region, known, len(plan.variants) > 1)
+        if is_cut_short and region["mode"] == "none":
+            yield "  not searched, because Ctrl-C came before: the first plan that works"
     if not regions:
         yield "no region was searched"
 

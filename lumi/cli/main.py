@@ -1,7 +1,7 @@
 """The command line: finds the command, runs it, turns its mistakes into messages and exit statuses.
 
 Exit statuses: 0 done, 1 a mistake in the input or its surroundings, 2 a command line that cannot be
-understood, 130 Ctrl-C.
+understood, 130 Ctrl-C, also where a plan was written in spite of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
-from lumi.cli.output import Outcome, Output, drop_output
+from lumi.cli.output import INTERRUPTED, Outcome, Output, drop_output
 from lumi.errors import LumiError
 
 COMMANDS = {
@@ -32,7 +32,6 @@ COMMANDS = {
 """Each command, in the module `lumi.cli.<name>`: its `arguments` adds options, its `execute` runs it."""
 
 USAGE = "usage error"
-_INTERRUPTED = 130
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -49,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
         return 2 if error.kind == USAGE else 1
     except KeyboardInterrupt:
         output.fail(LumiError("interrupted", "stopped by Ctrl-C"))
-        return _INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (`lumi show … | head`): nothing is left to be said.
         drop_output()

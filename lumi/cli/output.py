@@ -19,6 +19,9 @@ from lumi.errors import LumiError
 
 Report = Mapping[str, Any]
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -6,7 +6,7 @@ import argparse
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from lumi.cli import compiling
 from lumi.cli.output import Outcome, Output
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _SOURCE = "source"
 _NAMED = ("kernels", _SOURCE)  # kernels have the names that the plan gives them
+
+
+_Shown: TypeAlias = tuple[dict[str, str], int]
+"""The text of each stage, and the exit status."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,19 +40,20 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Print the stages asked for."""
     is_plan = zipfile.is_zipfile(options.file)
     stages = options.show or (["plan"] if is_plan else ["hlir"])
-    shown = _of_plan(options.file, stages) if is_plan else _of_model(options, output, stages)
+    shown, status = _of_plan(options.file, stages) if is_plan else _of_model(options, output, stages)
     for text in shown.values():
         output.say(text, end="")
-    return Outcome({"file": str(options.file), "show": shown})
+    return Outcome({"file": str(options.file), "show": shown}, status)
 
 
-def _of_model(options: argparse.Namespace, output: Output, stages: Sequence[str]) -> dict[str, str]:
+def _of_model(options: argparse.Namespace, output: Output, stages: Sequence[str]) -> _Shown:
     reached = max(("plan" if s in _NAMED else s for s in stages), key=compiling.STAGES.index)
     work = compiling.compiled(options.file, options, output, reached)
-    return {s: _sources(work.plan) if s == _SOURCE else compiling.text(work, s) for s in stages}
+    shown = {s: _sources(work.plan) if s == _SOURCE else compiling.text(work, s) for s in stages}
+    return shown, compiling.tell_cut_short(work, output)
 
 
-def _of_plan(path: Path, stages: Sequence[str]) -> dict[str, str]:
+def _of_plan(path: Path, stages: Sequence[str]) -> _Shown:
     from lumi.plan import file, text
 
     makers = {"plan": text.show, "kernels": _kernels, _SOURCE: _sources}
@@ -56,7 +61,7 @@ def _of_plan(path: Path, stages: Sequence[str]) -> dict[str, str]:
         if stage not in makers:
             raise LumiError("plan error", f"a plan holds no {stage}", hint=f"it has {', '.join(makers)}")
     plan = file.load(path)
-    return {stage: makers[stage](plan) for stage in stages}
+    return {stage: makers[stage](plan) for stage in stages}, 0
 
 
 def _kernels(plan: Plan) -> str:

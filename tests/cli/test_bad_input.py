@@ -27,7 +27,7 @@ def _here(
     """A folder with all files, so that messages name no other."""
     shutil.copy(plan, tmp_path / "p.lumiplan")
     shutil.copy(model, tmp_path / "scale.lumi")
-    for path in speaker:
+    for path in (*speaker, speaker[0].with_suffix(".lumi")):
         shutil.copy(path, tmp_path)
     monkeypatch.chdir(tmp_path)
     write_gguf(Path("other.gguf"), {"weights": ("f32", np.ones(4, np.float32))})
@@ -76,7 +76,13 @@ def test_ctrl_c_during_the_search(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Display, "search", interrupt)
-    assert lumi("compile", "scale.lumi", "-o", "kept.lumiplan", "--search", "model").status == 0
-    lines = lumi("explain", "kept.lumiplan").out.splitlines()
-    golden("\n".join(line for line in lines if "Ctrl-C" in line))
-    assert lumi("run", "kept.lumiplan", "--init", "random", "--input", ROWS).status == 0
+    said = lumi("compile", "successor.lumi", "-o", "kept.lumiplan", "--search", "model", "--json")
+    assert said.status == 130
+    assert {what: len(regions) for what, regions in said.json["cut_short"].items()} == {
+        "stopped": 1,
+        "not_searched": 1,
+    }
+    told = lumi("explain", "kept.lumiplan").out.splitlines()
+    golden("\n".join([*said.err.splitlines()[-2:], *(line for line in told if "Ctrl-C" in line)]) + "\n")
+    call = "run", "kept.lumiplan", "--init", "random", "--input", "tokens=[[1]]", "--dim", "past=0"
+    assert lumi(*call).status == 0
