@@ -46,6 +46,9 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         output.fail(error)
         return 2 if error.kind == USAGE else 1
+    except MemoryError as error:
+        output.fail(LumiError("memory error", f"this machine is out of memory: {error}"))
+        return 1
     except KeyboardInterrupt:
         output.fail(LumiError("interrupted", "stopped by Ctrl-C"))
         return INTERRUPTED

@@ -5,6 +5,7 @@ A graph is known by its text, so that evaluating the same expression again costs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +18,7 @@ from lumi.dtype import DType
 from lumi.hlir import text
 from lumi.hlir.graph import Graph, Node
 from lumi.hlir.op import Input, Param, State
-from lumi.runtime.device import Device, open_device
+from lumi.runtime.device import Device, open_device, room_for
 from lumi.runtime.params import Random
 from lumi.runtime.session import Session
 from lumi.search.settings import Mode, Settings
@@ -122,9 +123,10 @@ class Evaluator:
         if known is not None and known.shape == shape and known.dtype == node.dtype.numpy:
             return
         init = 0.0 if isinstance(op, State) else op.init
-        held[op.key] = (
-            _random(op.key, node.dtype, shape) if init is None else np.full(shape, init, node.dtype.numpy)
-        )
+        with room_for(f"{op.key} {node.type} needs", math.prod(shape) * node.dtype.size, "make it smaller"):
+            held[op.key] = (
+                _random(op.key, node.dtype, shape) if init is None else np.full(shape, init, node.dtype.numpy)
+            )
         self._ready = {k: r for k, r in self._ready.items() if op.key not in r.params}
 
 

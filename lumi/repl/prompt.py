@@ -32,6 +32,7 @@ _PROMPT, _CONTINUED = "lumi> ", "    … "
 _USUAL = "(softmax (matmul (ones [2 2]) (ones [2 2])))"
 """An expression that takes the compiler most of the ways that small ones take."""
 
+_SMALLER = "use smaller sizes"
 _INTERRUPTED = LumiError("interrupted", "stopped by Ctrl-C")
 
 
@@ -61,6 +62,8 @@ def answer(conversation: Conversation, text: str, say: Print) -> Entry:
         entry.error = _INTERRUPTED
     except commands.QuitError:
         raise
+    except MemoryError as error:
+        entry.error = LumiError("memory error", f"this machine is out of memory: {error}", hint=_SMALLER)
     except Exception as error:
         if os.environ.get("LUMI_DEBUG"):
             traceback.print_exc()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -127,6 +128,26 @@ def open_device(target: str) -> Device:
             "device error", f"no device runs plans for {target!r}", hint=f"targets: {', '.join(_BACKENDS)}"
         )
     return cast(Device, importlib.import_module(_BACKENDS[target]).open_device())
+
+
+@contextmanager
+def room_for(what: str, size: int, hint: str) -> Iterator[None]:
+    """Raise `LumiError` where the host has no memory for `what`, of `size` bytes, that is made meanwhile."""
+    try:
+        yield
+    except MemoryError:
+        raise out_of_memory(what, size, hint) from None
+
+
+def out_of_memory(what: str, size: int, hint: str) -> LumiError:
+    """The error of `what` that would take more bytes than there are."""
+    number, units = float(size), iter(("bytes", "KiB", "MiB", "GiB", "TiB"))
+    unit = next(units)
+    while number >= 1024 and unit != "TiB":
+        number, unit = number / 1024, next(units)
+    return LumiError(
+        "memory error", f"{what} {number:.3g} {unit} of memory, more than this machine gives", hint=hint
+    )
 
 
 def tell_compiling(count: int, is_kept: bool) -> None:

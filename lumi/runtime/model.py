@@ -12,7 +12,7 @@ from lumi.errors import LumiError
 from lumi.plan.check import check
 from lumi.plan.plan import Binding, Need, Plan, Variant
 from lumi.plan.reach import Requirement
-from lumi.runtime.device import Array, Device, Executable, Memory
+from lumi.runtime.device import Array, Device, Executable, Memory, room_for
 from lumi.runtime.params import Random, Source, fill, require
 
 
@@ -78,10 +78,16 @@ def load_model(plan: Plan, source: Source | None, device: Device) -> Model:
 
 
 def _param(binding: Binding, source: Source | None, device: Device) -> Memory:
-    """The content of a param in device memory."""
+    """The content of a param in device memory.  Raises `LumiError` where there is none left."""
     noise = source.noise_of(binding) if isinstance(source, Random) else None
-    made = device.random(noise, math.prod(binding.shape)) if noise else None
-    return made or device.adopt(fill(binding, source))
+    count = math.prod(binding.shape)
+    with room_for(
+        f"weight {binding.key} {binding.dtype} [{' '.join(map(str, binding.shape))}] needs",
+        count * binding.dtype.size,
+        "the model is too large for this machine",
+    ):
+        made = device.random(noise, count) if noise else None
+        return made or device.adopt(fill(binding, source))
 
 
 def _distinct(needs: Sequence[Requirement]) -> tuple[Requirement, ...]:

@@ -11,11 +11,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from lumi.dim import Dim
 from lumi.errors import LumiError
+from lumi.plan.check import size_in_bytes
 from lumi.plan.plan import ALIGNMENT, Plan, Role, Signature, Variant
 from lumi.runtime import dlpack
 from lumi.runtime.array import accept, accept_lent, keep, take
-from lumi.runtime.device import Array, Device, Memory, Place, Program, open_device
+from lumi.runtime.device import Array, Device, Memory, Place, Program, open_device, room_for
 from lumi.runtime.device_array import DeviceArray
 from lumi.runtime.dims import Binder
 from lumi.runtime.model import Model, load_model
@@ -216,7 +218,7 @@ class Session:
         ready = self._ready.pop((number, bound), None)
         if ready is None:
             if self._arena is None:
-                self._arena = self.device.allocate(max(v.arena for v in self.plan.variants))
+                self._arena = self._allocate()
             lent = {name: self.device.view(address, _size(given[name])) for name, address in bound}
             ready = self._place(number, self.plan.variants[number], self._arena, lent)
             others = [key for key in self._ready if key[1]]
@@ -224,6 +226,16 @@ class Session:
                 del self._ready[others[0]]
         self._ready[number, bound] = ready
         return ready
+
+    def _allocate(self) -> Memory:
+        """One arena for all variants, at the largest dims.  Raises `LumiError` where memory has no room."""
+        largest = max(self.plan.variants, key=lambda v: v.arena)
+        most = _largest_dims(largest)
+        hint = "the model is too large for this machine"
+        if most:
+            hint = "memory is laid out for the largest dims: lower :max in defdim, or fix the dim with --bind"
+        with room_for(f"the buffers of {self.plan.name}{most} need", largest.arena, hint):
+            return self.device.allocate(largest.arena)
 
     def _place(self, number: int, variant: Variant, arena: Memory, lent: Mapping[str, Memory]) -> _Ready:
         inputs = {**self._model.executable.inputs(number), **lent}
@@ -239,6 +251,15 @@ class Session:
 
 
 _HOST = (dlpack.CPU, 0)
+
+
+def _largest_dims(variant: Variant) -> str:
+    """What the largest buffer of the arena depends on: ` at n = 4096`; "" where it has one size."""
+    sizes = {b: size_in_bytes(b, variant.dims) for b in variant.buffers if b.role.in_arena}
+    shape = max(sizes, key=sizes.__getitem__).shape if sizes else ()
+    names = {name for size in shape if isinstance(size, Dim) for name in size.names()}
+    values = [f"{r.name} = {r.high}" for r in variant.dims.values() if r.name in names]
+    return f" at {', '.join(values)}" if values else ""
 
 
 def _size(given: Given) -> int:

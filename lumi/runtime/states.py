@@ -11,7 +11,7 @@ from lumi.errors import LumiError
 from lumi.plan.check import size_in_bytes
 from lumi.plan.plan import Buffer, Plan, Role, Signature
 from lumi.runtime.array import accept, take
-from lumi.runtime.device import Array, Device, Memory, Place
+from lumi.runtime.device import Array, Device, Memory, Place, room_for
 from lumi.runtime.dims import Shaped, bind_dims
 from lumi.runtime.params import Random
 
@@ -28,12 +28,16 @@ class States:
         self._initial = initial
         self._shaping = {name: s.name for s in reversed(plan.states) for name in s.dims()}
         self._held: dict[str, int] = {}
-        self.memories: dict[str, Memory] = {
-            s.name: device.allocate(size_in_bytes(Buffer(s.name, Role.STATE, s.dtype, s.shape), plan.dims))
-            for s in plan.states
-        }
+        self.memories: dict[str, Memory] = {s.name: self._allocate(s) for s in plan.states}
         for name, array in initial.items():
             self.memories[name].write(array)
+
+    def _allocate(self, signature: Signature) -> Memory:
+        """Memory for a state at the largest dims.  Raises `LumiError` where there is none left."""
+        buffer = Buffer(signature.name, Role.STATE, signature.dtype, signature.shape)
+        size = size_in_bytes(buffer, self._plan.dims)
+        with room_for(f"state {signature} needs", size, "make it smaller where the model declares it"):
+            return self._device.allocate(size)
 
     def hold(self, dims: Mapping[str, int]) -> None:
         """Use these dims; those of the shapes must be what they were in earlier calls."""

@@ -123,3 +123,12 @@ def test_without_a_writable_cache_there_is_no_history(
     (tmp_path / "file").write_text("in the way")
     typed("(str 1)\r", monkeypatch, tmp_path / "file")
     assert capsys.readouterr().out.splitlines()[1:] == ['"1"']
+
+
+def test_memory_that_is_not_there_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Conversation, "evaluate", fail(MemoryError("37 GiB")))
+    entry = prompt.answer(Conversation(), "(zeros [100000 100000])", lambda text: None)
+    assert entry.error is not None
+    assert entry.error.render() == (
+        "memory error: this machine is out of memory: 37 GiB\n  = use smaller sizes"
+    )

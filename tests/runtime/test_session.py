@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +15,10 @@ from lumi.dtype import BF16, F32, I32, U8
 from lumi.errors import LumiError
 from lumi.plan.plan import Plan, Signature
 from lumi.runtime.array import accept
+from lumi.runtime.device import room_for
 from lumi.runtime.session import Session
 from tests.plan.samples import Array, add_plan, counter_plan
-from tests.runtime.numpy_device import NumpyDevice
+from tests.runtime.numpy_device import NumpyDevice, NumpyMemory
 
 W = {"w": np.array([10], np.float32)}
 
@@ -286,3 +288,29 @@ def test_calls_from_many_threads_run_one_after_another(counter: Session) -> None
     for thread in threads:
         thread.join()
     assert not faults
+
+
+class FullDevice(NumpyDevice):
+    """A device that refuses blocks of some sizes, as a full machine does."""
+
+    def __init__(self, refuses: Callable[[int], bool]) -> None:
+        super().__init__()
+        self.refuses = refuses
+
+    def allocate(self, size: int) -> NumpyMemory:
+        if self.refuses(size):
+            raise MemoryError
+        return super().allocate(size)
+
+
+def test_memory_that_is_not_there_is_named(golden: Callable[..., None]) -> None:
+    def called(plan: Plan, weights: dict[str, Array] | None, refuses: Callable[[int], bool]) -> str:
+        with pytest.raises(LumiError) as caught:
+            Session(plan, weights, FullDevice(refuses))(x=ramp(1))
+        return caught.value.render()
+
+    told = [called(add_plan(), W, lambda size: size > 500)]
+    told.append(called(counter_plan(), None, lambda size: True))
+    with pytest.raises(LumiError) as caught, room_for("weight w f32 [10000000000] needs", 4 * 10**10, "hint"):
+        raise MemoryError
+    golden("\n".join([*told, caught.value.render()]))
