@@ -16,6 +16,7 @@ from lumi.dtype import F32, DType
 from lumi.errors import LumiError, Span
 from lumi.hlir.builder import Builder
 from lumi.interpreter.blame import moved, traced, types_of
+from lumi.interpreter.entry import check_inputs
 from lumi.interpreter.pattern import destructure
 from lumi.interpreter.registry import DECLARATIONS, SPECIAL
 from lumi.interpreter.scope import Missing, Scope, nearest
@@ -226,6 +227,8 @@ class Interpreter:
         if callee.kind is Kind.LAYER and "name" not in callee.signature.keywords:
             name = keywords.pop("name", callee.name)
         scope = self.bind_arguments(callee, positional, keywords)
+        if callee.kind is Kind.MODEL:
+            check_inputs(self, callee, positional, scope)
         if name is None:
             return self.body(callee.body, scope)
         if not isinstance(name, str):

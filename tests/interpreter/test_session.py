@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +121,34 @@ def test_names_are_offered_for_completion() -> None:
     enter(session, "(def mine 1)")
     names = session.names()
     assert names == sorted(names) and {"mine", "softmax", "reduce-sum", "let", "f32"} <= set(names)
+
+
+CALLED = {
+    "(pair (ones [4 3]) (ones [4]))": "",
+    "(pair (ones [4 3]) 1.0)": "type error",
+    "(pair (ones [4 3]) (ones [5]))": "shape error",
+    "(pair (ones [9 3]) (ones [9]))": "shape error",
+    "(pair (ones [3]) (ones [3]))": "shape error",
+    "(pair (ones [4 3] :dtype i32) (ones [4]))": "type error",
+    "(pair [[1 2 3]] (ones [1]))": "type error",
+    "(pair (ones [n 3]) (ones [n]))": "",
+    "(scaled (ones [2]) 3)": "",
+    "(scaled (ones [2]) (ones [1]))": "shape error",
+}
+
+
+def test_a_model_is_called_as_it_declares_its_inputs(golden: Callable[..., None]) -> None:
+    session = Session()
+    enter(session, "(defdim n :min 1 :max 8)")
+    enter(session, "(defmodel pair [(x f32 [n 3]) (y f32 [n])] (+ (reduce-sum x :axis 1) y))")
+    enter(session, "(defmodel scaled [(x f32 [2]) (by f32 [])] (* x by))")
+    told = []
+    for text, kind in CALLED.items():
+        if not kind:
+            assert isinstance(enter(session, text), Node), text
+            continue
+        with pytest.raises(LumiError) as caught:
+            enter(session, text)
+        assert caught.value.kind == kind, text
+        told.append(caught.value.render())
+    golden("\n".join(told))
