@@ -27,7 +27,7 @@ from lumi.bufferize.call import Instance
 from lumi.compilation import Compilation, Options, Progress, Stage, Traced
 from lumi.dim import DimRange
 from lumi.egraph.saturate import saturate
-from lumi.errors import Source
+from lumi.errors import LumiError, Source
 from lumi.field.region import Region
 from lumi.field.traverse import bound_axes
 from lumi.hlir.graph import Graph
@@ -117,13 +117,18 @@ def _trace(work: Compilation, module: Module) -> None:
 
 
 def _lower(work: Compilation) -> None:
-    lowered = []
+    lowered, reduced = [], set[str]()
     for number, variant in enumerate(work.variants):
         _tell(work, Stage.FIELDS, number, len(work.variants), variant.graph.name)
-        split = [offer(r, _splits(work, variant, r)) for r in lower(variant.graph)]
+        regions = lower(variant.graph)
+        reduced.update(axis for r in regions for axis in bound_axes([s.term for s in r.stores]))
+        split = [offer(r, _splits(work, variant, r)) for r in regions]
         pairs = {region.key: found for region, found in split if found}
         lowered.append(replace(variant, regions=tuple(region for region, _ in split), splits=pairs))
     work.variants = tuple(lowered)
+    for axis in work.options.splits.keys() - reduced:
+        listed = ", ".join(sorted(reduced)) or "none"
+        raise LumiError("search error", f"no region reduces an axis {axis}", hint=f"axes to split: {listed}")
 
 
 def _splits(work: Compilation, variant: Traced, region: Region) -> Mapping[str, int]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lumi.cli import options as shared
 from lumi.cli.output import INTERRUPTED, Output, counted
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lumi.search.settings import Settings
 
 STAGES = ("forms", "hlir", "fields", "egraph", "kernels", "plan")
+_Number = TypeVar("_Number", int, float)
 _UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -88,7 +89,7 @@ def _add_search_options(group: argparse._ArgumentGroup) -> None:
     )
     add("--seed", type=shared.count, metavar="N", help="seed of the search (default 0)")
     add("--search-time", type=_seconds, metavar="TIME", help="the longest time to measure a region: 60s, 2m")
-    add("--search-trials", type=shared.count, metavar="N", help="the most candidates to measure a region")
+    add("--search-trials", type=_trials, metavar="N", help="the most candidates to measure a region")
     add(
         "--search-evaluations",
         type=shared.count,
@@ -123,6 +124,7 @@ def compiled(
     """Compile the file as far as `until`, with warnings on standard error."""
     from lumi.compiler import Stage, compile_model
 
+    _check_used(options)
     source, relaxed = shared.read_source(path), _relaxed(options, output)
     with display or Display() as shown:
         work = compile_model(source, _options(options, shown, relaxed), Stage(until))
@@ -154,6 +156,22 @@ def tell_cut_short(work: Compilation, output: Output) -> int:
 def _listed(scopes: Sequence[str]) -> str:
     more = f" and {counted(len(scopes) - _NAMED, 'more region')}" if len(scopes) > _NAMED else ""
     return f"{', '.join(scope or '(all)' for scope in scopes[:_NAMED])}{more}"
+
+
+def _check_used(options: argparse.Namespace) -> None:
+    """Raise `LumiError` for an option that would change nothing beside the others."""
+    measured = {"--search-time": options.search_time, "--search-trials": options.search_trials}
+    for name, value in measured.items():
+        if value is not None and options.search != "measure":
+            message = f"{name} bounds what is measured, and --search {options.search} measures nothing"
+            raise LumiError("usage error", message, hint="add --search measure, or leave it out")
+    kept = {"--packed": options.packed, "--dequantised": options.dequantised}
+    for name, is_chosen in kept.items():
+        if is_chosen and options.weights is None:
+            message = f"{name} says how quantised weights of a checkpoint are kept, and none is given"
+            raise LumiError(
+                "usage error", message, hint="add --weights PATH; --pack FORMAT needs no checkpoint"
+            )
 
 
 def _relaxed(options: argparse.Namespace, output: Output) -> tuple[str, ...]:
@@ -216,7 +234,17 @@ def _seconds(text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", text)
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: write 60s, 2m or 500ms")
-    return float(match[1]) * _UNITS[match[2]]
+    return _some(text, float(match[1]) * _UNITS[match[2]])
+
+
+def _trials(text: str) -> int:
+    return _some(text, shared.count(text))
+
+
+def _some(text: str, number: _Number) -> _Number:
+    if not number:
+        raise argparse.ArgumentTypeError(f"{text!r} leaves nothing to measure; --search model measures nothing")
+    return number
 
 
 def text(work: Compilation, stage: str) -> str:

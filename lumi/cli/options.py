@@ -92,9 +92,9 @@ def load_plan(path: Path, target: str | None = None) -> Plan:
 
 
 def dims(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """The `--dim NAME=INTEGER` options."""
+    """The `--dim NAME=INTEGER` options, and such as are written like them."""
     found = {}
-    for name, text in pairs:
+    for name, text in once(pairs).items():
         try:
             found[name] = int(text)
         except ValueError:
@@ -110,7 +110,18 @@ def settings(pairs: Sequence[tuple[str, str]], files: Sequence[Path] = ()) -> di
         if not isinstance(content, dict):
             raise LumiError("config error", f"{path} holds no JSON object")
         found |= content
-    return found | {name: setting(text) for name, text in pairs}
+    return found | {name: setting(text) for name, text in once(pairs).items()}
+
+
+def once(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The values by name.  Raises `LumiError` for a name that is given twice."""
+    found: dict[str, str] = {}
+    for name, text in pairs:
+        if name in found:
+            message = f"{name} is given twice: {found[name]} and {text}"
+            raise LumiError("usage error", message, hint="leave one of the two out")
+        found[name] = text
+    return found
 
 
 def setting(text: str) -> object:

@@ -139,6 +139,10 @@ WRONG = {
         ["MODEL", "--config", "none.json"],
         "file error: none.json: No such file or directory",
     ),
+    "axis to split": (
+        ["MODEL", "--split", "q=3"],
+        "search error: no region reduces an axis q\n  = axes to split: ",
+    ),
     "unknown target": (["MODEL", "--target", "abacus"], "device error: Lumi does not compile for 'abacus'"),
     "no folder to write to": (
         ["MODEL", "--search", "none", "-o", "none/p.lumiplan"],
@@ -179,6 +183,14 @@ def test_a_mistake_is_named(
         ("--packed", "--dequantised"),
         ("--search-time", "soon"),
         ("--search-trials", "-1"),
+        ("--search-trials", "0", "--search", "measure"),
+        ("--search-time", "0s", "--search", "measure"),
+        ("--search-trials", "3"),
+        ("--search-time", "3s", "--search", "none"),
+        ("--packed",),
+        ("--dequantised",),
+        ("--set", "by=8", "--set", "by=9"),
+        ("--bind", "rows=8", "--bind", "rows=8"),
     ],
     ids=" ".join,
 )
