@@ -137,7 +137,7 @@ def test_an_unknown_target_is_refused() -> None:
 def test_a_split_that_some_region_reduces_is_offered() -> None:
     options = {"config": {"heads": 2, "kv-heads": 2, "width": 16}, "bind": {"seq": 1}}
     whole = compiled("attention.lumi", "bidirectional", **options)
-    split = compiled("attention.lumi", "bidirectional", splits={"c": 4, "nothing": 9}, **options)
+    split = compiled("attention.lumi", "bidirectional", splits={"c": 4}, **options)
     ((pair,),) = split.variants[0].splits.values()
     assert pair == ("c", "c.chunk")
     assert split.counts()["enodes"] > whole.counts()["enodes"]
@@ -145,6 +145,8 @@ def test_a_split_that_some_region_reduces_is_offered() -> None:
     for keys in (1, 3, 100):
         dims = {"seq": 1, "keys": keys}
         pair_of.call(random_inputs(pair_of.plan, dims), dims)
+    with pytest.raises(LumiError, match="no region reduces an axis nothing"):
+        compiled("attention.lumi", "bidirectional", splits={"c": 4, "nothing": 9}, **options)
 
 
 def test_the_arena_is_close_to_the_peak_of_live_bytes() -> None:

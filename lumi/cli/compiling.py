@@ -243,7 +243,7 @@ def _trials(text: str) -> int:
 
 def _some(text: str, number: _Number) -> _Number:
     if not number:
-        raise argparse.ArgumentTypeError(f"{text!r} leaves nothing to measure; --search model measures nothing")
+        raise argparse.ArgumentTypeError(f"{text!r} leaves nothing to measure; so does --search model")
     return number
 
 
