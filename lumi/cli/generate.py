@@ -72,7 +72,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     prompt = options.prompt if options.tokens is None else _ids(options.tokens)
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.min_p, options.seed)
     limits = Limits(options.max_tokens, tuple(options.stop), options.ignore_end)
-    plan = shared.load_plan(options.plan, options.target)
+    plan = shared.load_to_run(options.plan, options.target)
     weights = open_weights(options.weights)
     tokenizer = _tokenizer(options, weights)
     with output.listening():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,25 @@ def load_plan(path: Path, target: str | None = None) -> Plan:
     from lumi.backends.targets import retarget
 
     return retarget(plan, target)
+
+
+def load_to_run(path: Path, target: str | None) -> Plan:
+    """A plan that is about to run.  Raises `LumiError` where this machine lacks what its target needs."""
+    from lumi.backends.cuda.driver import missing
+
+    plan = load_plan(path, target)
+    lacking = missing() if plan.target == "cuda" else ""
+    if lacking:
+        hint = "--target cpu runs it here, slower than a plan for the CPU; lumi doctor says what a GPU needs"
+        raise LumiError("device error", f"{path} is a plan for an NVIDIA GPU, and {lacking}", hint=hint)
+    return plan
+
+
+def no_region(text: str, scopes: Iterable[str]) -> LumiError:
+    """The error of a `--region` that is in the scope of none."""
+    names = list(dict.fromkeys(scope or "(all)" for scope in scopes))
+    hint = f"there are {', '.join(names)}" if names else "no region was searched"
+    return LumiError("region error", f"no region has {text} in its scope", hint=hint)
 
 
 def dims(pairs: Sequence[tuple[str, str]]) -> dict[str, int]:

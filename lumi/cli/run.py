@@ -52,7 +52,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Run the plan once."""
     from lumi.runtime.session import Session
 
-    plan = shared.load_plan(options.plan, options.target)
+    plan = shared.load_to_run(options.plan, options.target)
     inputs = _inputs(options.input)
     with output.listening():
         session = Session(plan, options.weights, init=options.init, seed=options.seed)

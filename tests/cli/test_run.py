@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lumi.errors import LumiError
 from lumi.plan.file import load
 from tests.cli.conftest import Lumi
 
@@ -143,14 +142,13 @@ def test_a_plan_whose_target_is_missing_says_so(
 ) -> None:
     path = tmp_path / "cuda.lumiplan"
     assert lumi("compile", model, "-o", path, "--search", "none", "--target", "cuda").status == 0
-
-    def nothing() -> None:
-        raise LumiError("device error", "there is no NVIDIA GPU", hint="use --target cpu")
-
-    monkeypatch.setattr("lumi.backends.cuda.device.open_gpu", nothing)
+    monkeypatch.setattr("lumi.backends.cuda.driver.missing", lambda: "there is no NVIDIA driver")
     said = lumi("run", path, "--init", "random", "--input", "x=[[1, 2, 3, 4]]")
     assert said.status == 1
-    assert "there is no NVIDIA GPU" in said.err and "--target cpu" in said.err
+    assert said.err == (
+        f"device error: {path} is a plan for an NVIDIA GPU, and there is no NVIDIA driver\n"
+        "  = --target cpu runs it here, slower than a plan for the CPU; lumi doctor says what a GPU needs\n"
+    )
 
 
 def test_kernels_are_compiled_once(
