@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lumi.cli import compiling
+from lumi.cli.options import no_region
 from lumi.cli.output import Outcome, Output, aligned, counted, duration
 from lumi.cli.progress import Display
 
@@ -33,14 +34,15 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     found = []
     with Display() as display:
         work = compiling.compiled(options.file, options, output, "kernels", display)
+        scopes = [region.scope for _, region in work.distinct().values()]
+        if options.region and not any(options.region in scope for scope in scopes):
+            raise no_region(options.region, scopes)
         if compiling.tell_cut_short(work, output):
             raise KeyboardInterrupt  # nothing can be told beside a plan that is not the best
         for derivation in derivations(work, options.region):
             found.append(derivation)
     for derivation in found:
         output.say("\n".join(told(derivation)))
-    if not found:
-        output.say(f"no region has {options.region} in its scope")
     regions: Any = [describe(d) for d in found]
     return Outcome({"file": str(options.file), "target": options.target, "regions": regions})
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lumi.cli.options import load_plan
+from lumi.cli.options import load_plan, no_region
 from lumi.cli.output import Outcome, Output, aligned, duration
 from lumi.errors import LumiError
 
 if TYPE_CHECKING:
     from lumi.plan.plan import Plan, PlanKernel
 
+_PRICED = "times by the model are those of an NVIDIA H200, whatever GPU there is"
 _RIVALS = 3
 _RULES = 6
 _COLUMNS = ("kernel", "launches", "schedule", "model", "measured", "floor", "× floor", "bytes", "flop")
@@ -33,7 +34,10 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     plan = load_plan(options.plan)
     try:
         stories: Any = plan.explanation.get("regions", [])
-        regions = [story for story in stories if (options.region or "") in story["region"]]
+        wanted = options.region or ""
+        regions = [story for story in stories if wanted in story["region"]]
+        if wanted and not regions:
+            raise no_region(wanted, [story["region"] for story in stories])
         regions.sort(key=_seconds, reverse=True)
         relaxed: Any = plan.explanation.get("relaxed", [])
         text = "\n".join(_plan(plan, regions, relaxed))
@@ -54,9 +58,13 @@ def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
     counts = [str(len(v.launches)) for v in plan.variants]
     launches = "; ".join(" at ".join(filter(None, pair)) for pair in zip(counts, labels, strict=True))
     yield f"{plan.name} for {plan.target}: kernels: {len(plan.kernels)}; launches: {launches}"
-    yield from (_precision(plan, name, "allowed") for name in relaxed)
+    if plan.target == "cuda":
+        yield _PRICED
+    for name in relaxed:
+        yield _users(f"{name} allowed, taken by", (k.name for k in plan.kernels if _takes(k, name)))
     if "tf32" not in relaxed and any(_rounds(kernel) for kernel in plan.kernels):
-        yield _precision(plan, "tf32", "asked for")
+        users = (k.name for k in plan.kernels if _rounds(k) or _takes(k, "tf32"))
+        yield _users("tf32 asked for, taken by", users)
     known = _known(plan)
     stories: Any = plan.explanation["regions"]
     is_cut_short = any(story["interrupted"] and story["mode"] != "none" for story in stories)
@@ -69,14 +77,17 @@ def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
         yield "no region was searched"
 
 
-def _precision(plan: Plan, name: str, how: str) -> str:
-    """Which kernels take a precision that was allowed, or that the model asks for."""
-    users = [k.name for k in plan.kernels if (name, 1) in k.schedule.options]
-    return f"{name} {how}, taken by {', '.join(users) or 'no kernel'}"
+def _users(what: str, names: Iterable[str]) -> str:
+    return f"{what} {', '.join(names) or 'no kernel'}"
+
+
+def _takes(kernel: PlanKernel, precision: str) -> bool:
+    """Whether the schedule of a launch computes in a precision, as tensor cores do."""
+    return (precision, 1) in kernel.schedule.options
 
 
 def _rounds(kernel: PlanKernel) -> bool:
-    """Whether a launch rounds to TF32 as the model says."""
+    """Whether a launch rounds to TF32 as the model says, on whatever device."""
     from lumi.llir.kernel import Map, walk
 
     statements = (s for k in kernel.step.kernels for s in walk(k.body))

@@ -56,6 +56,5 @@ def test_regions_can_be_chosen(lumi: Lumi, tmp_path: Path) -> None:
     path = tmp_path / "average.lumi"
     path.write_text(AVERAGE)
     said = lumi("derive", path, "--target", "cuda", "--region", "elsewhere", "--search", "none")
-    assert said.out == "no region has elsewhere in its scope\n"
-    report = lumi("derive", path, "--target", "cuda", "--region", "elsewhere", "--search", "none", "--json")
-    assert report.json == {"file": str(path), "target": "cuda", "regions": []}
+    assert (said.status, said.out) == (1, "")
+    assert said.err == "region error: no region has elsewhere in its scope\n  = there are average\n"

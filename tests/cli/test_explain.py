@@ -52,8 +52,26 @@ def test_json_holds_the_regions(lumi: Lumi, plan: Path) -> None:
 
 
 def test_regions_can_be_chosen(lumi: Lumi, plan: Path) -> None:
+    assert lumi("explain", plan, "--region", "cal").out == lumi("explain", plan).out
     said = lumi("explain", plan, "--region", "no such scope")
-    assert said.out.endswith("no region was searched\n")
+    assert (said.status, said.out) == (1, "")
+    assert said.err == "region error: no region has no such scope in its scope\n  = there are scale\n"
+
+
+def test_times_of_another_gpu_are_said_to_be(lumi: Lumi, model: Path, plan: Path, tmp_path: Path) -> None:
+    made = tmp_path / "gpu.lumiplan"
+    assert lumi("compile", model, "-o", made, "--search", "none", "--target", "cuda").status == 0
+    line = "\ntimes by the model are those of an NVIDIA H200, whatever GPU there is\n"
+    assert line in lumi("explain", made).out
+    assert "H200" not in lumi("explain", plan).out
+
+
+def test_the_cpu_rounds_where_the_model_asks_for_it(lumi: Lumi, tmp_path: Path) -> None:
+    path, made = tmp_path / "rounded.lumi", tmp_path / "rounded.lumiplan"
+    path.write_text("(defmodel rounded [(x f32 [4 8]) (w f32 [8 4])]\n  (matmul x w :precision tf32))\n")
+    assert lumi("compile", path, "-o", made, "--search", "none", "--target", "cpu").status == 0
+    (kernel,) = load(made).kernels
+    assert f"\ntf32 asked for, taken by {kernel.name}\n" in lumi("explain", made).out
 
 
 def test_a_damaged_explanation_is_an_error(lumi: Lumi, plan: Path, tmp_path: Path) -> None:
