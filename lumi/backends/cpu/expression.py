@@ -259,11 +259,16 @@ class Expressions:
         return self._combined(definition, values, operand, form)
 
     def _linear(self, op: str, values: list[Value], dtype: DType) -> bool:
-        """Whether the sum over lanes may be taken after the operator instead of before."""
+        """Whether the sum over lanes may be taken after the operator instead of before.
+
+        It may not where another operand has lanes of its own, each of which needs the whole sum.
+        """
         if dtype.name not in ("f32", "f64", "i32", "i64"):
             return False
-        partial = [v.form is Form.PARTIAL for v in values]
-        return (op == "mul" and sum(partial) == 1) or (op in ("add", "sub") and all(partial))
+        forms = [v.form for v in values]
+        if op == "mul":
+            return set(forms) == {Form.PARTIAL, Form.SCALAR}
+        return op in ("add", "sub") and set(forms) == {Form.PARTIAL}
 
     def _casts_addends(self, definition: Map) -> bool:
         """Whether a cast of the addends of a sum leaves their sum what it is: f32 holds them all exactly."""
