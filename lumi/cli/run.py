@@ -54,8 +54,13 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
 
     plan = shared.load_to_run(options.plan, options.target)
     inputs = _inputs(options.input)
-    with output.listening():
-        session = Session(plan, options.weights, init=options.init, seed=options.seed)
+    try:
+        with output.listening():
+            session = Session(plan, options.weights, init=options.init, seed=options.seed)
+    except LumiError as error:
+        if options.weights is None and options.init is None and error.kind == "weights error":
+            error.hint = "add --weights PATH, or --init random to make some up"
+        raise
     start = time.perf_counter()
     results = session.run(inputs, shared.dims(options.dim))
     seconds = time.perf_counter() - start
@@ -93,12 +98,21 @@ def _array(name: str, text: str) -> Any:
     except FileNotFoundError:
         hint = "write NAME=FILE.npy, or numbers as JSON: 'x=[1, 2]'"
         raise LumiError("input error", f"input {name}: there is no file {text}", hint=hint) from None
-    except (OSError, ValueError, EOFError) as error:
-        raise LumiError("input error", f"input {name}: {text} is no .npy file: {error}") from None
+    except OSError as error:
+        if error.strerror:
+            raise LumiError("input error", f"input {name}: {text}: {error.strerror}") from None
+        raise _no_array(name, text) from None
+    except (ValueError, EOFError):
+        raise _no_array(name, text) from None
     if not isinstance(array, np.ndarray):
         hint = "save the array itself with numpy.save"
         raise LumiError("input error", f"input {name}: {text} is an archive of arrays", hint=hint)
     return array
+
+
+def _no_array(name: str, text: str) -> LumiError:
+    hint = "numpy.save writes one; in a command line numbers are JSON: 'x=[1, 2]'"
+    return LumiError("input error", f"input {name}: {text} is no .npy file of numbers", hint=hint)
 
 
 def _write(folder: Path, results: Mapping[str, Array]) -> dict[str, str]:

@@ -29,8 +29,10 @@ def accept(signature: Signature, value: Any, what: str) -> Array:
     except (ValueError, TypeError, OverflowError, BufferError, RuntimeError, FloatingPointError) as error:
         raise _refusal(signature, what, f": {error}") from None
     raw = signature.dtype.is_raw and given.dtype == signature.dtype.storage
-    if not (raw or _name(given) == signature.dtype.name) or given.ndim != len(signature.shape):
-        raise _refusal(signature, what, f" is {_name(given)} [{' '.join(map(str, given.shape))}]")
+    is_typed = raw or _name(given) == signature.dtype.name
+    if not is_typed or given.ndim != len(signature.shape):
+        conversion = "" if is_typed or signature.dtype.is_raw else _conversion(signature)
+        raise _refusal(signature, what, f" is {_name(given)} [{' '.join(map(str, given.shape))}]", conversion)
     return np.require(given, requirements="C").view(signature.dtype.storage)
 
 
@@ -71,7 +73,12 @@ def _given(dtype: DType, value: Any) -> Array:
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
-    listed = np.asarray(value)
+    try:
+        listed = np.asarray(value)
+    except ValueError:
+        raise ValueError("lists in it have different lengths") from None
+    if listed.dtype.kind in "OUS":
+        raise ValueError("its values are not all numbers")
     if listed.size and not _becomes(listed, dtype):
         raise ValueError(f"{listed.dtype.name} values do not become {dtype}")
     with np.errstate(over="raise"):
@@ -93,5 +100,9 @@ def _name(array: Array) -> str:
         return array.dtype.name
 
 
-def _refusal(signature: Signature, what: str, why: str) -> LumiError:
-    return LumiError("input error", f"{what} {signature.name}{why}", hint=f"expected {signature}")
+def _conversion(signature: Signature) -> str:
+    return f"; convert it: {signature.name}.astype(numpy.{signature.dtype.numpy.name})"
+
+
+def _refusal(signature: Signature, what: str, why: str, more: str = "") -> LumiError:
+    return LumiError("input error", f"{what} {signature.name}{why}", hint=f"expected {signature}{more}")
