@@ -52,10 +52,12 @@ def nearest(name: str, known: Iterator[str] | list[str]) -> str:
     """A hint naming what `name` may have been meant to be, or "".
 
     Names that are alike, and a typing mistake away for every three characters; of longer ones also those
-    that begin or end with it.
+    that begin or end with it.  In a name this short another letter makes another word.
     """
     close = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
     close = [n for n in close if _edits(name, n) <= max(1, len(name) // 3) or (len(name) > 3 and name in n)]
+    if len(name) <= 3:
+        close = [n for n in close if len(n) != len(name) or sorted(n) == sorted(name)]
     if not close:
         return ""
     *others, last = close

@@ -10,7 +10,10 @@ from lumi.interpreter.scope import nearest
 @pytest.mark.parametrize(
     ("name", "known", "hint"),
     [
-        ("foo", ["floor", "for"], "did you mean for?"),
+        ("foo", ["floor", "for"], ""),
+        ("fro", ["floor", "for"], "did you mean for?"),
+        ("su", ["sum", "sub"], "did you mean sum or sub?"),
+        ("flor", ["floor", "for"], "did you mean floor or for?"),
         ("missing", ["sin", "min"], ""),
         ("sqe", ["seq", "rows"], "did you mean seq?"),
         ("sotfmax", ["log-softmax", "max", "softmax"], "did you mean softmax?"),
