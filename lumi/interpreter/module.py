@@ -15,6 +15,7 @@ from lumi.interpreter.library import Library, library
 from lumi.interpreter.registry import special
 from lumi.interpreter.scope import Scope
 from lumi.interpreter.value import Function, Kind, Value, describe
+from lumi.paths import beside
 from lumi.syntax import reader
 from lumi.syntax.form import Form, List
 
@@ -144,8 +145,13 @@ def read_source(path: Path, span: Span | None = None) -> Source:
     """The text of a file, which `span` asks for."""
     try:
         return Source(str(path), path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise LumiError("import error", f"{path} cannot be read: {error}", span) from None
+    except UnicodeDecodeError as error:
+        raise LumiError(
+            "import error", f"{path} cannot be read: byte {error.start} is not UTF-8", span
+        ) from None
+    except OSError as error:
+        hint = beside(path) if isinstance(error, FileNotFoundError) else ""
+        raise LumiError("import error", f"{path} cannot be read: {error.strerror}", span, hint=hint) from None
 
 
 def load(source: Source) -> Module:

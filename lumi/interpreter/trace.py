@@ -61,7 +61,11 @@ def choose(module: Module, model: str | None) -> Function:
         raise LumiError("model error", f"{module.name} defines no model", hint="write a defmodel")
     have = f"it has {', '.join(models)}"
     if model is None:
-        raise LumiError("model error", f"{module.name} defines several models", hint=f"choose one: {have}")
+        raise LumiError(
+            "model error",
+            f"{module.name} defines several models",
+            hint=f"choose one: {have}; a command takes --model NAME",
+        )
     hint = nearest(model, list(models)) or have
     raise LumiError("model error", f"{module.name} has no model {model}", hint=hint)
 

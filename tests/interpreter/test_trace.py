@@ -156,7 +156,9 @@ TWO = "(defmodel first-one [(x f32 [1])] x) (defmodel second-one [(x f32 [2])] x
 
 def test_one_of_several_models_is_chosen_by_name() -> None:
     assert str(graph_of(TWO, "second-one").outputs["out"].type) == "f32 [2]"
-    with pytest.raises(LumiError, match="choose one: it has first-one, second-one"):
+    with pytest.raises(
+        LumiError, match="choose one: it has first-one, second-one; a command takes --model NAME"
+    ):
         graph_of(TWO)
     with pytest.raises(LumiError, match="did you mean first-one"):
         graph_of(TWO, "first-on")

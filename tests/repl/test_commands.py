@@ -98,7 +98,7 @@ def test_quit_ends(conversation: Conversation) -> None:
         (",graph x", "x is no tensor"),
         (",type x x", "one expression is expected"),
         (",type (f", "this `(` is never closed"),
-        (",load none.lumi", "none.lumi cannot be read"),
+        (",load none.lumi", "none.lumi cannot be read: No such file or directory"),
     ],
 )
 def test_a_wrong_command_is_explained(conversation: Conversation, text: str, message: str) -> None:
