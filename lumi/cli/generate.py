@@ -64,7 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Generate, and print every piece as it comes."""
-    from lumi.runtime.generate import Limits, generate
+    from lumi.runtime.generate import Limits, check_speaks, generate
     from lumi.runtime.sample import Sampling
     from lumi.runtime.session import Session
     from lumi.runtime.weights import open_weights
@@ -73,6 +73,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.min_p, options.seed)
     limits = Limits(options.max_tokens, tuple(options.stop), options.ignore_end)
     plan = shared.load_to_run(options.plan, options.target)
+    check_speaks(plan)
     weights = open_weights(options.weights)
     tokenizer = _tokenizer(options, weights)
     with output.listening():

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lumi.dim import DimRange
+from lumi.dim import DimRange, Extent
 from lumi.errors import LumiError
 from lumi.plan.plan import Plan
 from lumi.runtime.sample import Logits, Sampler, Sampling, top_logits
@@ -179,12 +179,23 @@ def generate(
     return Generation(runner, tuple(tokens), tokenizer, sampling or Sampling(), limits)
 
 
+def check_speaks(plan: Plan) -> Extent:
+    """The size of the vocabulary.  Raises `LumiError` for a plan of another kind of model."""
+    lacking = []
+    if all(s.name != "tokens" for s in plan.inputs):
+        lacking.append("no input tokens i32 [batch seq]")
+    logits = next((s for s in plan.outputs if s.name == "logits" and s.shape), None)
+    if logits is None:
+        lacking.append("no output logits [… vocab]")
+    if lacking or logits is None:
+        message = f"{plan.name} is no language model: it has {' and '.join(lacking)}"
+        raise LumiError("plan error", message, hint="lumi run calls any plan")
+    _context(plan)
+    return logits.shape[-1]
+
+
 def _check_prompt(plan: Plan, tokens: Sequence[int]) -> None:
-    context = _context(plan)
-    vocab = next((s.shape[-1] for s in plan.outputs if s.name == "logits" and s.shape), None)
-    if vocab is None or all(s.name != "tokens" for s in plan.inputs):
-        hint = "a language model has the input tokens [batch seq] and the output logits"
-        raise LumiError("plan error", f"{plan.name} cannot generate text", hint=hint)
+    vocab, context = check_speaks(plan), _context(plan)
     if not tokens:
         raise LumiError("prompt error", "the prompt has no tokens", hint="give at least one")
     bad = next((t for t in tokens if t < 0 or (isinstance(vocab, int) and t >= vocab)), None)

@@ -95,4 +95,7 @@ def test_a_plan_that_is_no_language_model_is_refused(
     save_file({"weight": np.zeros(4, np.float32)}, tmp_path / "w.safetensors")
     said = lumi("generate", plan, "--weights", tmp_path / "w.safetensors", "--tokens", "1")
     assert said.status == 1
-    assert "plan error: scale cannot generate text" in said.err
+    assert said.err == (
+        "plan error: scale is no language model: it has no input tokens i32 [batch seq] "
+        "and no output logits [… vocab]\n  = lumi run calls any plan\n"
+    )
