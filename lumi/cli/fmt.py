@@ -30,30 +30,37 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     from lumi.syntax.formatter import format_text
 
     changed: list[str] = []
-    files = list(_files(options.paths))
-    for path in files:
-        source = read_source(path)
-        formatted = format_text(source)
-        if formatted != source.text:
-            changed.append(str(path))
-            if not options.check:
-                _write(path, formatted)
+    files, mistakes = 0, list[LumiError]()
+    for path in _files(options.paths):
+        files += 1
+        try:
+            source = read_source(path)
+            formatted = format_text(source)
+            if formatted != source.text:
+                changed.append(str(path))
+                if not options.check:
+                    _write(path, formatted)
+        except LumiError as error:
+            mistakes.append(error)
     if not files:
         output.note(f"there is no {_SUFFIX} file in {', '.join(map(str, options.paths))}")
     verb = "would be formatted" if options.check else "formatted"
     for name in changed:
         output.say(f"{name} {verb}")
-    return Outcome({"files": len(files), "changed": changed}, int(options.check and bool(changed)))
+    if mistakes:
+        *others, last = mistakes
+        for mistake in others:
+            output.note(mistake.render())
+        raise last
+    return Outcome({"files": files, "changed": changed}, int(options.check and bool(changed)))
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
             yield from sorted(path.rglob(f"*{_SUFFIX}"))
-        elif path.is_file():
-            yield path
         else:
-            raise LumiError("file error", f"{path}: there is no such file or folder")
+            yield path
 
 
 def _write(path: Path, text: str) -> None:

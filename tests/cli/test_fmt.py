@@ -61,10 +61,19 @@ def test_a_file_that_does_not_read_is_explained_and_kept(lumi: Lumi, folder: Pat
 
 def test_a_missing_file_is_named(lumi: Lumi, folder: Path) -> None:
     said = lumi("fmt", folder / "none.lumi")
+    listed = ", ".join(sorted(path.name for path in folder.glob("*.lumi")))
     assert (said.status, said.err) == (
         1,
-        f"file error: {folder}/none.lumi: there is no such file or folder\n",
+        f"file error: {folder}/none.lumi: No such file or directory\n  = {folder} has {listed}\n",
     )
+
+
+def test_every_mistake_is_told(lumi: Lumi, folder: Path) -> None:
+    (folder / "open.lumi").write_text("(defn\n")
+    said = lumi("fmt", folder / "open.lumi", folder / "none.lumi", folder / "messy.lumi")
+    assert said.status == 1
+    assert "this `(` is never closed" in said.err and "none.lumi: No such file" in said.err
+    assert said.out == f"{folder}/messy.lumi formatted\n"
 
 
 def test_a_file_that_is_no_text_is_named(lumi: Lumi, folder: Path) -> None:
