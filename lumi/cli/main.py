@@ -70,6 +70,9 @@ def _run(arguments: Sequence[str], output: Output) -> int:
         command.add_argument("--json", action="store_true", help="print one JSON object")
         if name == chosen:
             importlib.import_module(f"lumi.cli.{name}").arguments(command)
+    if not arguments:
+        output.note(parser.format_help().rstrip())
+        return 2
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         commands.choices[options.command].refuse(unknown)

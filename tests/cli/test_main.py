@@ -44,7 +44,6 @@ def test_each_command_has_a_help(lumi: Lumi, command: str, capsys: pytest.Captur
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
         ("bake",),
         ("fmt",),
         ("compile", "a", "--search", "hard"),
@@ -60,6 +59,13 @@ def test_a_wrong_command_line_is_a_usage_error(lumi: Lumi, arguments: tuple[str,
     assert said.err.startswith("usage error: ")
     assert "usage: lumi" in said.err and "--help" in said.err
     assert len(said.err) < 300
+
+
+def test_no_command_prints_what_there_is(lumi: Lumi) -> None:
+    said = lumi()
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith("usage: lumi")
+    assert all(f"\n    {name} " in said.err for name in COMMANDS)
 
 
 def test_an_unknown_option_is_told_with_the_nearest(lumi: Lumi) -> None:
