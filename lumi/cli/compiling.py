@@ -126,6 +126,8 @@ def compiled(
 
     _check_used(options)
     source, relaxed = shared.read_source(path), _relaxed(options, output)
+    if options.replay is not None:
+        shared.check_file(options.replay)
     with display or Display() as shown:
         work = compile_model(source, _options(options, shown, relaxed), Stage(until))
     for warning in work.module.warnings if work.module else ():

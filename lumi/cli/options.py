@@ -159,12 +159,29 @@ def parse_json(text: str) -> Any:
         raise ValueError("its brackets are nested too deeply") from None
 
 
+_ARCHIVE = b"PK\x03\x04"
+"""What plans begin with, which are zip files."""
+
+
 def read_source(path: Path) -> Source:
     """The text of a .lumi file."""
     try:
         return Source(str(path), path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
+        if error.object.startswith(_ARCHIVE):
+            hint = "lumi run, show and explain take plans; if they do not take it, compile the model again"
+            raise LumiError(
+                "file error", f"{path} is a plan, perhaps a damaged one, and no source", hint=hint
+            ) from None
         raise LumiError("file error", f"{path}: byte {error.start} is not UTF-8") from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def check_file(path: Path) -> None:
+    """Raise `LumiError` where there is no file that can be read."""
+    try:
+        path.open("rb").close()
     except OSError as error:
         raise _unreadable(path, error) from None
 

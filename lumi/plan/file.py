@@ -44,6 +44,9 @@ def check_place(path: Path) -> None:
     folder = path.parent
     if path.is_dir():
         raise LumiError("plan error", f"cannot write {path}: it is a folder", hint="name a file in it")
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise LumiError("plan error", f"cannot write {path}: {place} is a file, not a folder")
     if not folder.is_dir():
         raise LumiError(
             "plan error", f"cannot write {path}: there is no folder {folder}", hint=f"mkdir -p {folder}"

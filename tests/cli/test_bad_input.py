@@ -35,6 +35,9 @@ def _here(
     Path("cut.gguf").write_bytes(Path("long.gguf").read_bytes()[:-24])
     Path("cut.safetensors").write_bytes(b"\x40\0\0\0\0\0\0\0{}")
     Path("cut.lumiplan").write_bytes(plan.read_bytes()[:-40])
+    Path("text.npy").write_text("hello\n")
+    np.save("f64.npy", np.zeros((2, 4)))
+    Path("several.lumi").write_text("(defmodel a [(x f32 [1])] x)\n\n(defmodel b [(x f32 [2])] x)\n")
 
 
 CALLS = {
@@ -47,6 +50,16 @@ CALLS = {
     "prompt longer than the context": [
         *["generate", "successor.lumiplan", "--weights", "weights.gguf", "--prompt", "abcdabcdabcdabcd"],
     ],
+    "no weights": ["run", "p.lumiplan", "--input", ROWS],
+    "text for an array": ["run", "p.lumiplan", "--init", "random", "--input", "x=text.npy"],
+    "folder for an array": ["run", "p.lumiplan", "--init", "random", "--input", "x=."],
+    "ragged lists": ["run", "p.lumiplan", "--init", "random", "--input", "x=[[1], [1, 2]]"],
+    "f64 for f32": ["run", "p.lumiplan", "--init", "random", "--input", "x=f64.npy"],
+    "no record": ["compile", "scale.lumi", "--search", "measure", "--replay", "none.rec"],
+    "damaged plan for a source": ["show", "cut.lumiplan"],
+    "plan for a source": ["compile", "p.lumiplan"],
+    "file for a folder": ["compile", "scale.lumi", "-o", "other.gguf/p.lumiplan"],
+    "several models": ["compile", "several.lumi"],
     "unknown dim": ["compile", "scale.lumi", "--bind", "row=2"],
 }
 
