@@ -20,6 +20,9 @@ _ITEMS = {"hlir": "variant", "fields": "variant", "egraph": "region", "kernels":
 EVERY = 2.0
 """Seconds between lines about what is measured."""
 
+QUIET = 10.0
+"""Seconds without a line after which one tells how far a stage has come."""
+
 
 class Display:
     """Shows progress: bars; where there is no terminal or no `rich`, lines if `in_lines`, else nothing."""
@@ -28,7 +31,7 @@ class Display:
         self._bars: Any = _bars() if sys.stderr.isatty() else None
         self._in_lines = in_lines
         self._tasks: dict[str, Any] = {}
-        self._stage, self._told = "", -EVERY
+        self._stage, self._told, self._measured = "", time.monotonic(), -EVERY
 
     def __enter__(self) -> Display:
         if self._bars is not None:
@@ -47,9 +50,10 @@ class Display:
         """A step of the pipeline begins."""
         name = event.stage.value
         if self._bars is None:
-            if self._in_lines and name != self._stage:
-                what = counted(event.total, _ITEMS[name]) if name in _ITEMS else event.what
-                print(f"{name}: {what}", file=sys.stderr, flush=True)
+            if name != self._stage:
+                self._print(f"{name}: {counted(event.total, _ITEMS[name]) if name in _ITEMS else event.what}")
+            elif time.monotonic() - self._told >= QUIET:
+                self._print(f"  {event.done} of {event.total} done, now {event.what or '(all)'}")
             self._stage = name
             return
         if name != self._stage:
@@ -66,11 +70,18 @@ class Display:
             self._bars.update(self._tasks[self._stage], detail=_detail(event))
 
     def _line(self, event: explain.Progress) -> None:
-        """Tell of a region that is measured, now and then."""
+        """Tell of a region that is measured now and then, of one that is not only after a long silence."""
         now = time.monotonic()
-        if self._in_lines and event.trials and now - self._told >= EVERY:
-            self._told = now
-            print(f"  {_detail(event)}", file=sys.stderr, flush=True)
+        if event.trials and now - self._measured >= EVERY:
+            self._measured = now
+            self._print(f"  {_detail(event)}")
+        elif now - self._told >= QUIET:
+            self._print(f"  {_detail(event)}")
+
+    def _print(self, line: str) -> None:
+        if self._in_lines:
+            self._told = time.monotonic()
+            print(line, file=sys.stderr, flush=True)
 
     def _finish(self) -> None:
         if self._stage in self._tasks:

@@ -65,6 +65,25 @@ def test_lines_tell_of_what_is_measured_now_and_then(
     assert lines == [f"  head measure: 1 ms, 4 kernels; 9 compared, {k} measured in 3 s" for k in (1, 3)]
 
 
+def test_a_long_silence_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with Display(in_lines=True) as display:
+        for done, passed in enumerate((0.0, 9.0, 1.0, 9.0)):
+            now[0] += passed
+            display.stage(Progress(Stage.KERNELS, done, 14, f"layer {done}"))
+        for passed in (0.5, 0.5, 9.0):
+            now[0] += passed
+            display.search(explain.Progress("head", "climb", 1e-3, 4, 9, 0, 0, {}))
+    assert capsys.readouterr().err.splitlines() == [
+        "kernels: 14 regions",
+        "  2 of 14 done, now layer 2",
+        "  head climb: 1 ms, 4 kernels; 9 compared",
+    ]
+
+
 LINES = [
     "hlir: 1 variant",
     "fields: 1 variant",
