@@ -252,23 +252,40 @@ class Expressions:
         types = [BOOL, operand, operand] if op == "sel" else [operand] * len(args)
         values = [self.value(a, t, partial=True) for a, t in zip(args, types, strict=True)]
         if any(v.form is Form.PARTIAL for v in values):
-            if self._linear(op, values, definition.dtype):
+            if self._linear(definition, values):
                 return self._combined(definition, values, operand, Form.PARTIAL)
             values = [self.value(a, t) for a, t in zip(args, types, strict=True)]
         form = Form.LANES if any(v.form is Form.LANES for v in values) else Form.SCALAR
         return self._combined(definition, values, operand, form)
 
-    def _linear(self, op: str, values: list[Value], dtype: DType) -> bool:
+    def _linear(self, definition: Map, values: list[Value]) -> bool:
         """Whether the sum over lanes may be taken after the operator instead of before.
 
-        It may not where another operand has lanes of its own, each of which needs the whole sum.
+        It may not where another operand has lanes of its own, each of which needs the whole sum.  A product
+        waits only for a sum it is an addend of: an infinite factor makes NaN of addends that differ in sign.
         """
-        if dtype.name not in ("f32", "f64", "i32", "i64"):
+        if definition.dtype.name not in ("f32", "f64", "i32", "i64"):
             return False
-        forms = [v.form for v in values]
-        if op == "mul":
-            return set(forms) == {Form.PARTIAL, Form.SCALAR}
-        return op in ("add", "sub") and set(forms) == {Form.PARTIAL}
+        forms = {v.form for v in values}
+        if definition.op == "mul":
+            return forms == {Form.PARTIAL, Form.SCALAR} and self._is_summed(definition.var)
+        return definition.op in ("add", "sub") and forms == {Form.PARTIAL}
+
+    def _is_summed(self, var: str) -> bool:
+        """Whether a value is an addend of a further sum, or a part of one."""
+        todo, known = [var], {var}
+        while todo:
+            part = todo.pop()
+            if part in self.w.arrays:
+                continue
+            for reader in self.w.program.definitions.values():
+                match reader:
+                    case Fold(_, "sum", _, terms) if part in terms:
+                        return True
+                    case Map(name, "add" | "sub" | "mul", args) if part in args and name not in known:
+                        known.add(name)
+                        todo.append(name)
+        return False
 
     def _casts_addends(self, definition: Map) -> bool:
         """Whether a cast of the addends of a sum leaves their sum what it is: f32 holds them all exactly."""
