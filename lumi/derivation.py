@@ -47,7 +47,7 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A rule that the best plan needs, the round of saturation in which it first matches, and what it says."""
+    """A rule that the best plan needs, the round of saturation in which it first matches, and its reason."""
 
     name: str
     group: str
