@@ -100,7 +100,7 @@ class Writer:
         return self.some(lambda t: t.dtype == "f32" and len(t.shape) >= least)
 
     def let(self, text: str, dtype: str, shape: Iterable[int | str], crisp: bool = False) -> None:
-        """Name a value, unless it is too large or has more axes than a kernel has room for."""
+        """Name a value, unless it would be large or of many axes: then there is none."""
         made = Tensor(f"v{len(self.lines)}", dtype, tuple(shape), crisp)
         if len(made.shape) <= 5 and count(made.shape) <= MOST:
             self.lines.append(f"{made.name} {text}")
