@@ -86,7 +86,10 @@ class Worker:
     def __init__(self, module: str) -> None:
         self.memory = SharedMemory()
         words = [sys.executable, "-m", module, self.memory.path]
-        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # In a group of its own, Ctrl-C at a terminal does not reach it.
+        self._process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
+        )
         self._ending = weakref.finalize(self, _end, self._process, self.memory)
 
     def hold(self, size: int) -> None:
