@@ -63,3 +63,18 @@ def test_layers_of_one_row_equal_their_kernels_as_cuda(first: str) -> None:
             Emulated(step).run(got, {}, early=False, backwards=True)
             for buffer in step.written:
                 np.testing.assert_allclose(got[buffer], want[buffer], rtol=0, atol=1e-4, err_msg=buffer)
+
+
+EMPTY = """
+(defdim n :min 0 :max 6 :hint 3)
+(defmodel both [(ids i32 [1]) (x f32 [2 n])]
+  "A result that needs no dim, beside one that may have no points."
+  (outputs :a (cumsum ids :axis 0) :b (softmax x :axis 0)))
+"""
+
+
+@pytest.mark.parametrize("mode", [Mode.NONE, Mode.MODEL])
+def test_a_result_is_there_where_another_has_no_points(mode: Mode) -> None:
+    pair = Pair(work(Source("both.lumi", EMPTY), mode))
+    for n, first in ((3, 40), (0, 42)):
+        pair.call({"ids": np.array([first], np.int32), "x": np.ones((2, n), np.float32)}, {"n": n})

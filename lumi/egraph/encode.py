@@ -71,7 +71,7 @@ def _facts(
     """Which axes may be split, empty, short or long, and how far positions go."""
     for whole, chunk in splits:
         yield f"(Splittable {axes[whole].bit} {axes[chunk].bit})"
-    yield f"(set (empty-axes) {sum(a.bit for a in axes if _may_be_empty(a.extent, ranges))})"
+    yield f"(set (empty-axes) {sum(a.bit for a in axes if may_be_empty(a.extent, ranges))})"
     yield f"(set (short-axes) {_short(axes)})"
     yield f"(set (long-axes) {sum(a.bit for a in axes if not isinstance(a.extent, int) or a.extent >= LONG)})"
     for axis in axes:
@@ -92,7 +92,7 @@ def _short(axes: AxisTable) -> int:
     return mask
 
 
-def _may_be_empty(extent: Extent, ranges: Mapping[str, DimRange]) -> bool:
+def may_be_empty(extent: Extent, ranges: Mapping[str, DimRange]) -> bool:
     """Whether an extent can be 0.  A dim that is not declared is taken to be at least 1."""
     if isinstance(extent, int):
         return extent < 1

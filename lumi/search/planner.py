@@ -11,6 +11,7 @@ from itertools import combinations
 
 from lumi import dim
 from lumi.dtype import F32
+from lumi.egraph.encode import may_be_empty
 from lumi.llir.coalesce import Coalesced, coalesce
 from lumi.llir.kernel import Kernel, Schedule, are_apart, buffers, written
 from lumi.llir.order import as_stored
@@ -42,7 +43,7 @@ def _seconds(piece: Piece) -> float:
 class Planner:
     """Everything that plans of one region share: values, kernels, prices.
 
-    Without `together` every kernel has a launch of its own.
+    Without `together` every kernel has a launch of its own.  `empty` are the axes that may have no points.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Planner:
         hint: Mapping[str, int] = {n: max(h[n] for h in settings.hints) for n in settings.hints[0]}
         self.sizes = {a.name: max(dim.value(a.extent, hint), 1) for a in axes}
         self.most = {a.name: dim.value(a.extent, largest) for a in axes}
+        self.empty = sum(a.bit for a in axes if may_be_empty(a.extent, settings.ranges))
         self.orders = MemoryOrder(space, self.dag, self.sizes)
         self.room = min(settings.memory, settings.growth * self._largest_buffer(largest))
         self._layouts: dict[Outs, Layout] = {}
@@ -249,6 +251,9 @@ class Planner:
 
     def _coalesced(self, outs: Outs, layout: Layout, resident: int) -> Coalesced:
         names, axes = self.space.names, self.space.region.axes
+        for number, value in outs:
+            if layout.grid & self.empty & ~(self.dag.free[value] | self.space.spanned(number)):
+                raise InfeasibleError("a result would be missing where another has no points")
         kernel = Kernel(
             axes={n: axes[n].extent for n in names(layout.used)},
             grid=names(layout.grid),
