@@ -44,7 +44,7 @@ def check(step: Step, values: dict[str, int], tolerance: float) -> None:
 @pytest.mark.parametrize("name", LINES)
 def test_lines_in_registers_are_right(name: str) -> None:
     kernel = LINES[name]
-    found = [s for s in schedules(kernel) if s.template == "direct" and dict(s.options)["blocks"] == 1]
+    found = [s for s in schedules(kernel) if s.template == "direct" and dict(s.options).get("blocks", 1) == 1]
     assert found
     for schedule in found:
         check(Step(kernel, schedule), VALUES, 1e-5)
