@@ -27,9 +27,7 @@ class Goal:
     roots: tuple[int, ...]
 
 
-def is_found(
-    goal: Goal, book: RuleBook, rules: Collection[Rule], terms: Encoding, limits: Limits | None = None
-) -> bool:
+def is_found(goal: Goal, book: RuleBook, rules: Collection[Rule], terms: Encoding) -> bool:
     """Whether rules make the terms of a region equal to those of the goal.
 
     The goal is looked for only when nothing changes any more, so that no rule works on it.
@@ -38,7 +36,7 @@ def is_found(
     commands = tuple(_commands(goal, len(terms.commands), numbers))
     task = replace(Task.of(book, rules, terms), afterwards=commands)
     run = explore if all(r.is_built_in for r in rules) else explore_guarded
-    tables = run(task, limits or Limits()).tables
+    tables = run(task, Limits()).tables
     pairs = zip(terms.roots, goal.roots, strict=True)
     return all(tables.nodes[known] == tables.nodes[numbers[wanted]] for known, wanted in pairs)
 
