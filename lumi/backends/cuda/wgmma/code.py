@@ -9,7 +9,7 @@ from lumi.backends.cuda.mma.form import RefusalError
 from lumi.backends.cuda.mma.recognise import recognise
 from lumi.backends.cuda.wgmma.ahead import CascadeAhead, CascadeFeedAhead
 from lumi.backends.cuda.wgmma.cascade import CascadeFeed, CascadeUse
-from lumi.backends.cuda.wgmma.plan import GROUP, SHARES, GroupPlan, plan
+from lumi.backends.cuda.wgmma.plan import SHARES, GroupPlan, plan
 from lumi.backends.cuda.wgmma.roles import Role
 from lumi.backends.cuda.wgmma.sums import SumFeed, SumUse
 from lumi.llir.kernel import Kernel, Step, buffers, dims
@@ -136,6 +136,3 @@ def _function(use: Role, made: GroupPlan) -> str:
             "",
         ]
     )
-
-
-__all__ = ["GROUP", "write"]
