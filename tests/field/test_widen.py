@@ -39,9 +39,16 @@ def llama(packed: bool) -> list[Region]:
     return lower(trace(module, config=LLAMA, bind={"seq": 1}, packing=kinds))
 
 
+ROUNDING = """
+(defmodel rounding [(x f32 [5 32]) (w f32 [7 32])]
+  "A product whose factors are rounded, one of them infinite."
+  (einsum (where (less-than x 2) x inf) [s k] w [n k] -> [s n] :precision tf32))
+"""
+
 REGIONS = [(f"{n} {r.scope}", r, CASES[n].dims) for n in CASES for r in regions(n)]
 REGIONS += [(f"llama {r.scope}", r, {"past": 5}) for r in llama(packed=False)]
 REGIONS += [(f"packed {r.scope}", r, {"past": 5}) for r in llama(packed=True)]
+REGIONS += [("rounding", r, {}) for r in lower(trace(load(Source("rounding", ROUNDING))))]
 REGIONS += [(n, w.region(), w.sizes(w.small)) for n, w in WORKLOADS.items()]
 NAMES = [name for name, _, _ in REGIONS]
 EACH = pytest.mark.parametrize(("region", "dims"), [(r, d) for _, r, d in REGIONS], ids=NAMES)

@@ -109,6 +109,10 @@ INLINE float round_f8e5m2(float x) { return from_f8e5m2(to_f8e5m2(x)); }
 #include "arithmetic.h"
 
 INLINE float tf32_f32(float a) { return float_of(to_tf32(a)); }
+/* The same of what a reference computes: 10 bits of 52, the nearest, of two the one farther from 0. */
+INLINE double tf32_f64(double a) {
+  return fabs(a) < INFINITY ? __longlong_as_double((__double_as_longlong(a) + (1ll << 41)) & -1ll << 42) : a;
+}
 
 /* The larger of two numbers, of two zeros any; NaN if one is. */
 INLINE float most(float a, float b) {

@@ -143,11 +143,11 @@ class Measurer:
             made = [(["hold", subject.block(n), subject.size], *subject.filled(n)) for n in range(1, copies)]
             ask(worker, [command for commands in made for command in commands])
             subject.copies = copies
-        lie, _ = between(graph.temporaries, subject.values)
+        lie, size = between(graph.temporaries, subject.values)
         constant = constants(subject.region, graph)
         tables = [table(graph, {**lie, **subject.places(n)}, constant) for n in range(copies)]
         _, steps, _, dims = run(graph, [], subject.values)
-        ((whole, alone),) = ask(worker, [["time", steps, tables, dims]], SECONDS)
+        *_, (whole, alone) = ask(worker, [*room_between(size), ["time", steps, tables, dims]], SECONDS)
         return Timing(statistics.median(whole), tuple(statistics.median(t) for t in alone), ran)
 
     def _started(self) -> Worker:

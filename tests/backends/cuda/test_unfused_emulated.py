@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not is_possible(), reason="there is no g++")
 
 CHOSEN = (
     *("decode model.layers.1", "prefill embed", "convnet convnet", "attention_causal", "rmsnorm_matmul"),
-    *("linear_cross_entropy", "matmul_dequantised", "gate_vanishing"),
+    *("linear_cross_entropy", "matmul_dequantised", "gate_vanishing", "rounding"),
 )
 """Regions that together have every kind of term; all of them run on the GPU."""
 

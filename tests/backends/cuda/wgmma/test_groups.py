@@ -12,10 +12,10 @@ from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
 from lumi.backends.cuda.gpu import Gpu
 from lumi.backends.cuda.launch import fitting
-from lumi.backends.cuda.mma.form import RefusalError
+from lumi.backends.cuda.mma.form import Form, RefusalError
 from lumi.backends.cuda.mma.known import look
 from lumi.backends.cuda.mma.plan import ROUNDING
-from lumi.backends.cuda.wgmma.plan import ARCH, plan
+from lumi.backends.cuda.wgmma.plan import ARCH, TEMPLATE, plan
 from lumi.llir.kernel import Kernel, Schedule, Step
 from tests.backends.cuda.mma import test_cascade, test_sums
 from tests.backends.cuda.mma.forms import cascade, gated_pair, product
@@ -41,11 +41,20 @@ CASCADES: dict[str, Kernel] = {
 
 
 def schedules(kernel: Kernel) -> list[Schedule]:
-    """The schedules of a kernel, those where the copy engine copies also with threads that do."""
-    found = look(kernel).groups
-    within = [s for s in found if "ahead" not in dict(s.options)]
-    copied = [Schedule(s.template, tuple(sorted((dict(s.options) | {"bulk": 0}).items()))) for s in within]
+    """The schedules of a kernel, those where the copy engine copies also with threads that do, if they can."""
+    found, form = look(kernel).groups, look(kernel).form
+    assert form is not None
+    within = [dict(s.options) | {"bulk": 0} for s in found if "ahead" not in dict(s.options)]
+    copied = [Schedule(TEMPLATE, tuple(sorted(o.items()))) for o in within if fits(form, o)]
     return list(dict.fromkeys((*found, *copied)))
+
+
+def fits(form: Form, options: dict[str, int]) -> bool:
+    try:
+        plan(form, options)
+    except RefusalError:
+        return False
+    return True
 
 
 def test_cascade_becomes_this(golden: Callable[..., None]) -> None:
