@@ -41,7 +41,7 @@ CASCADES: dict[str, Kernel] = {
 
 
 def schedules(kernel: Kernel) -> list[Schedule]:
-    """The schedules of a kernel, those where the copy engine copies also with threads that do, if they can."""
+    """The schedules of a kernel, those where the copy engine copies also with threads, if they can."""
     found, form = look(kernel).groups, look(kernel).form
     assert form is not None
     within = [dict(s.options) | {"bulk": 0} for s in found if "ahead" not in dict(s.options)]
