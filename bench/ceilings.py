@@ -107,7 +107,7 @@ def on_gpu() -> dict[str, Any]:
     found: dict[str, Any] = {"gpu": gpu.name, "driver": gpu.driver_version, "copy": copy_bandwidth(gpu)}
     print(f"{gpu.name}, driver {gpu.driver_version}: copy {found['copy'] / 1e12:.3f} TB/s", flush=True)
     for case in (read(), *map(product, KINDS)):
-        row = measured(torch, gpu, case, Settings())
+        row = measured(torch, gpu, case, Settings(), compiles=False)
         torch.cuda.empty_cache()
         amount, unit = (case.bytes, "TB/s") if case.name == "read" else (case.flops, "TFLOP/s")
         found[case.name] = {name: amount / seconds for name, seconds in row["seconds"].items()}

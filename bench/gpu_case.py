@@ -159,8 +159,11 @@ def error(torch: Any, case: Case, data: Data, result: Any) -> float:
 # -- all of them
 
 
-def measured(torch: Any, gpu: Gpu, case: Case, settings: Settings) -> dict[str, Any]:
-    """A case by all contestants.  Raises `AssertionError` when Lumi's result is wrong."""
+def measured(torch: Any, gpu: Gpu, case: Case, settings: Settings, compiles: bool = True) -> dict[str, Any]:
+    """A case by all contestants, by torch.compile if it `compiles`.
+
+    Raises `AssertionError` when Lumi's result is wrong.
+    """
     torch.manual_seed(len(case.name))
     with torch.device("cuda"):
         every = [case.draw(torch) for _ in range(case.copies)]
@@ -171,7 +174,8 @@ def measured(torch: Any, gpu: Gpu, case: Case, settings: Settings) -> dict[str, 
     assert told["error"] <= case.tolerance, f"{case.name} is wrong by {told['error']:.2g}"
     wide = [{n: t if t.is_floating_point() else t.long() for n, t in data.items()} for data in every]
     works = {"lumi": mine, "eager": in_graph(torch, case.work, wide)}
-    works["compiled"] = in_graph(torch, compiled(torch, case), wide)
+    if compiles:
+        works["compiled"] = in_graph(torch, compiled(torch, case), wide)
     return {"name": case.name, "bytes": case.bytes, "seconds": interleaved(works), **told}
 
 
