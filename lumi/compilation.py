@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from lumi.backends.targets import Target, open_backend
 from lumi.egraph.graph import EGraph
 from lumi.field.region import Region
 from lumi.hlir.graph import Graph
@@ -47,7 +48,9 @@ class Options:
     weights that the checkpoint holds quantised stay so and are unpacked inside the kernels.  `packing` asks
     for that without a checkpoint: pairs of a pattern of keys and a block format, the last that fits counts.
     `bind` fixes dims; without `special` one variant serves all calls.  `families` are the rule families in
-    use, `relaxed` the precisions below its own that the target may compute in: tf32 in the place of f32.
+    use, less the rules and phases `without`; `barred` are templates that no kernel may have, but for the one
+    that works for all.  `relaxed` are the precisions below its own that the target may compute in: tf32 in
+    the place of f32.
     `splits` lets reductions over those axes of regions (see `--show fields`) run in so many chunks.
     With `embed`, the plan carries its kernels compiled for this machine.  Measurements are written to
     `record`, or taken from the record `replay`.  `settings` bound each region's search (hints, ranges and
@@ -62,6 +65,8 @@ class Options:
     bind: Mapping[str, int] = field(default_factory=dict)
     special: bool = True
     families: tuple[str, ...] = ("exact", "relaxed")
+    without: tuple[str, ...] = ()
+    barred: tuple[str, ...] = ()
     relaxed: tuple[str, ...] = ()
     splits: Mapping[str, int] = field(default_factory=dict)
     embed: bool = False
@@ -71,6 +76,10 @@ class Options:
     target: str = "cpu"
     progress: Callable[[Progress], None] = lambda event: None
     report: Report = silent
+
+    def backend(self) -> Target:
+        """The backend of the target, under what the options allow."""
+        return open_backend(self.target, "relaxed" not in self.families, self.relaxed, self.barred)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,7 @@ def _saturate(work: Compilation) -> None:
         work.egraphs[key] = saturate(
             region,
             families=work.options.families,
+            without=work.options.without,
             splits=variant.splits.get(region.key, ()),
             ranges=variant.box.free,
         )
@@ -154,8 +155,7 @@ def _saturate(work: Compilation) -> None:
 def _search(work: Compilation) -> None:
     """The kernels of each region; after Ctrl-C the remaining regions take the first plan that works."""
     options, timings, distinct = work.options, Timings(), work.distinct()
-    device = open_backend(options.target, "relaxed" not in options.families, options.relaxed)
-    with measuring(device, options.record, options.replay) as (backend, clock):
+    with measuring(options.backend(), options.record, options.replay) as (backend, clock):
         for number, (key, (variant, region)) in enumerate(distinct.items()):
             _tell(work, Stage.KERNELS, number, len(distinct), region.scope)
             stopped = any(f.explanation.interrupted for f in work.found.values())

@@ -10,12 +10,12 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lumi.backends.targets import open_backend
 from lumi.compilation import Compilation, Options, Progress, Stage, Traced
 from lumi.egraph.encode import Encoding, encode
 from lumi.egraph.explore import Limits
 from lumi.egraph.goal import is_found
 from lumi.egraph.graph import EGraph
+from lumi.egraph.groups import group, grouped
 from lumi.egraph.rules import Rule, book, select
 from lumi.egraph.saturate import saturate
 from lumi.errors import LumiError
@@ -98,8 +98,8 @@ class _Deriving:
 
     def derivation(self) -> Derivation:
         matched = tuple(sorted(r.name for r in self.egraph.rewrites))
-        groups = tuple(dict.fromkeys(_rule(name).ruleset for name in sorted(matched, key=_place)))
-        ladder = tuple(self._rung(group, n, len(groups)) for n, group in enumerate(groups))
+        groups = grouped(_rule(name) for name in matched)
+        ladder = tuple(self._rung(name, n, len(groups)) for n, name in enumerate(groups))
         needed = self._needed(matched)
         return Derivation(
             region=self.region.scope,
@@ -110,9 +110,9 @@ class _Deriving:
             needs=tuple(self._needs(matched, needed)),
         )
 
-    def _rung(self, group: str, number: int, total: int) -> Rung:
-        self._tell(number, total, f"without {group}")
-        return Rung(group, self._best(group))
+    def _rung(self, name: str, number: int, total: int) -> Rung:
+        self._tell(number, total, f"without {name}")
+        return Rung(name, self._best(name))
 
     def _needed(self, matched: tuple[str, ...]) -> tuple[str, ...]:
         """The rules of which none can be left out: ever smaller parts are left out where the plan stays."""
@@ -130,14 +130,14 @@ class _Deriving:
 
     def _has_goal(self, without: frozenset[str]) -> bool:
         """Whether rules make the terms of the best plan equal to those of the model."""
-        chosen = select(book().rules, self.options.families, without)
+        chosen = select(book().rules, self.options.families, without | set(self.options.without))
         return is_found(self.found.goal, book(), chosen, self.terms)
 
     def _needs(self, matched: tuple[str, ...], needed: tuple[str, ...]) -> Iterator[Need]:
         rounds = self._rounds(matched, needed)
         for name in sorted(needed, key=lambda n: (rounds[n], _place(n))):
             rule = _rule(name)
-            yield Need(name, rule.ruleset, rounds[name], rule.doc)
+            yield Need(name, group(rule), rounds[name], rule.doc)
 
     def _rounds(self, matched: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, int]:
         """The round in which each needed rule first matches, when the others are left out."""
@@ -154,12 +154,12 @@ class _Deriving:
 
     # -- plans
 
-    def _best(self, group: str) -> Best | None:
+    def _best(self, name: str) -> Best | None:
         """The best plan without a group of rules."""
+        left_out = grouped(select(book().rules, self.options.families))[name]
         try:
-            device = open_backend(self.options.target, relaxed=self.options.relaxed)
-            egraph = self._saturated(frozenset({group}))
-            return Best.of(search(self.region, egraph, self._settings(), device))
+            egraph = self._saturated(frozenset(r.name for r in left_out))
+            return Best.of(search(self.region, egraph, self._settings(), self.options.backend()))
         except LumiError:
             return None
 
@@ -168,7 +168,7 @@ class _Deriving:
             self.region,
             families=self.options.families,
             splits=self.variant.splits.get(self.region.key, ()),
-            without=without,
+            without=without | set(self.options.without),
             ranges=self.variant.box.free,
             limits=limits,
         )

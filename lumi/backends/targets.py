@@ -33,11 +33,14 @@ _TARGETS = "cpu", "cuda"
 _RELAXED = ("tf32",)
 
 
-def open_backend(target: str, exact: bool = False, relaxed: Collection[str] = ()) -> Target:
+def open_backend(
+    target: str, exact: bool = False, relaxed: Collection[str] = (), barred: Collection[str] = ()
+) -> Target:
     """The backend of a target; with `exact` it rounds nothing that a kernel does not round.
 
     But it may round as `relaxed` says: with tf32 in it, products of f32 may take TF32, which the CPU does not
-    have.  Raises `LumiError` for an unknown target or way of rounding.
+    have.  No kernel has a template of `barred`, but for the one that works for all.  Raises `LumiError` for
+    an unknown target or way of rounding.
     """
     unknown = sorted(set(relaxed) - set(_RELAXED))
     if unknown:
@@ -46,7 +49,7 @@ def open_backend(target: str, exact: bool = False, relaxed: Collection[str] = ()
     if target not in _TARGETS:
         known = ", ".join(_TARGETS)
         raise LumiError("device error", f"Lumi does not compile for {target!r}", hint=f"targets: {known}")
-    return CudaBackend(exact, "tf32" in relaxed) if target == "cuda" else CpuBackend()
+    return CudaBackend(exact, "tf32" in relaxed, barred) if target == "cuda" else CpuBackend(barred)
 
 
 def default_target() -> str:

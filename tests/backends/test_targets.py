@@ -9,7 +9,7 @@ import pytest
 
 from lumi import paths
 from lumi.backends import targets
-from lumi.compiler import Options, compile_plan
+from lumi.compiler import Options, Stage, compile_model, compile_plan
 from lumi.errors import LumiError, Source
 from lumi.plan.check import check
 from lumi.plan.plan import Plan
@@ -98,3 +98,29 @@ def test_default_target_is_what_is_usable(monkeypatch: pytest.MonkeyPatch) -> No
 def test_unknown_way_of_rounding_is_refused() -> None:
     with pytest.raises(LumiError, match="no way of rounding 'f8'"):
         targets.open_backend("cuda", relaxed=("f8",))
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_barred_templates_are_left_out_but_for_the_one_that_works_for_all(target: str) -> None:
+    kernels = [k.kernel for k in plan(target).kernels]
+    every = [targets.open_backend(target).schedules(k) for k in kernels]
+    barred = {s.template for schedules in every for s in schedules[1:]}
+    assert barred
+    fewer = targets.open_backend(target, barred=barred)
+    assert [list(fewer.schedules(k)) for k in kernels] == [[schedules[0]] for schedules in every]
+
+
+def test_rules_can_be_left_out() -> None:
+    source = Source(
+        "scaled", "(defmodel scaled [(x f32 [8 64]) (s f32 [8 1])]\n  (reduce-sum (* x s) :axis 1))\n"
+    )
+    fired = [
+        {
+            r.name
+            for e in compile_model(source, Options(without=without), Stage.EGRAPH).egraphs.values()
+            for r in e.rules
+        }
+        for without in ((), ("rs-use", "mul-one-right"))
+    ]
+    assert {"pull-factor", "mul-one-right", "tile"} <= fired[0]
+    assert "tile" in fired[1] and not fired[1] & {"pull-factor", "mul-one-right"}

@@ -43,8 +43,9 @@ def machine(units: int, template: str) -> Machine:
 class CpuBackend:
     """What `lumi.search` asks of this machine's processor."""
 
-    def __init__(self) -> None:
-        self._cores = cores()
+    def __init__(self, barred: Collection[str] = ()) -> None:
+        """Without the templates `barred`, but for the one that works for all."""
+        self._cores, self._barred = cores(), frozenset(barred)
         self._measurer = Measurer()
         self._examined: Work | None = None  # the templates of one kernel are priced one after another
 
@@ -83,7 +84,8 @@ class CpuBackend:
 
     def schedules(self, kernel: Kernel) -> Sequence[Schedule]:
         """Every schedule of a kernel, the one that always works first."""
-        return schedule.schedules(kernel)
+        first, *others = schedule.schedules(kernel)
+        return [first, *(s for s in others if s.template not in self._barred)]
 
     def together(self, kernels: Sequence[Kernel]) -> Sequence[Schedule]:
         """None."""

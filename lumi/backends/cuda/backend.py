@@ -22,9 +22,12 @@ from lumi.search.protocol import Cost, Failure, Timing
 class CudaBackend:
     """What `lumi.search` asks of the GPU."""
 
-    def __init__(self, exact: bool = False, tf32: bool = False) -> None:
-        """With `exact` no schedule rounds what a kernel does not, but for TF32 if `tf32` allows it."""
-        self._exact, self._tf32 = exact, tf32
+    def __init__(self, exact: bool = False, tf32: bool = False, barred: Collection[str] = ()) -> None:
+        """With `exact` no schedule rounds what a kernel does not, but for TF32 if `tf32` allows it.
+
+        Templates in `barred` are left out, but for the one that works for all.
+        """
+        self._exact, self._tf32, self._barred = exact, tf32, frozenset(barred)
         self._measurer = Measurer()
         self._costs = costs.Costs()
         self._products: dict[int, tuple[tuple[Statement, ...], Product]] = {}
@@ -84,10 +87,14 @@ class CudaBackend:
         """The schedules of a kernel; the same for all tiles of one tile program."""
         known = self._schedules.get(id(kernel.body))
         if known is None or known[0] is not kernel.body:
-            every = schedule.schedules(kernel, self._tf32)
-            kept = [s for s in every if not (self._exact and self._rounds(kernel, s))]
+            first, *others = schedule.schedules(kernel, self._tf32)
+            kept = [first, *(s for s in others if self._allows(kernel, s))]
             known = self._schedules[id(kernel.body)] = kernel.body, kept
         return known[1]
+
+    def _allows(self, kernel: Kernel, schedule: Schedule) -> bool:
+        """Whether a schedule is none of those that are left out."""
+        return schedule.template not in self._barred and not (self._exact and self._rounds(kernel, schedule))
 
     def _rounds(self, kernel: Kernel, schedule: Schedule) -> bool:
         """Whether a schedule rounds otherwise than the kernel: the library has its own way to TF32."""
