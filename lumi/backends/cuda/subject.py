@@ -52,6 +52,10 @@ from lumi.search.unfused import unfused
 BRIEF = 0.5
 """Seconds that numpy may take for a reference, for the unfused plan to be compared with it."""
 
+FINER = 1024.0
+"""How many times nearer to numpy the unfused plan must be than a candidate to it, or as near as its own
+roundings take it: of those a sine of a large angle makes more, for instance, than any count foresees."""
+
 PATIENCE = 60.0
 """Seconds that the unfused plan may take."""
 
@@ -189,7 +193,7 @@ class Subject:
         arrays = {n: s.array() for n, s in self.samples.items()}
         arrays |= {n: wide(arrays[n], s.access.dtype) for n, s in self.stores.items()}
         evaluate(self.region, arrays, self.values)
-        limit = tolerance_of_reference(widened(self.region), self.values)
+        limit = max(tolerance_of_reference(widened(self.region), self.values), self.limit / FINER)
         for name, store in self.stores.items():
             found = difference(self._fetched(worker, name), arrays[name], self._dtype(name))
             wrong = found.wrong(self._dtype(name), limit, depends_on_rounding(store.term))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from lumi.backends.cuda import measure, subject
 from lumi.backends.cuda.measure import Measurer
 from lumi.backends.cuda.schedule import DEFAULT
 from lumi.field.access import Access
+from lumi.field.evaluate import evaluate
 from lumi.field.index import of_axis
+from lumi.field.region import Region
 from lumi.field.widen import cut_factors
 from lumi.llir.kernel import Kernel, KernelGraph, Load, Map, Step, Temporary, walk
 from lumi.llir.kernel import Store as Write
@@ -140,6 +143,22 @@ def test_unfused_plan_that_is_not_what_numpy_computes_refuses_everything(
         found = measured("rmsnorm", plan_of("rmsnorm"), measurer)
         assert isinstance(found, Failure) and found.reason is Reason.WRONG
         assert "the unfused plan itself, by numpy" in found.detail
+
+
+@pytest.mark.parametrize(("apart", "is_right"), [(1e-11, True), (1e-6, False)])
+def test_reference_may_round_otherwise_than_numpy(
+    apart: float, is_right: bool, worker: NumpyWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sines of angles in the thousands: the last bits of an angle are the twelfth digit of its sine."""
+
+    def nudged(region: Region, arrays: dict[str, np.ndarray], dims: Mapping[str, int]) -> None:
+        evaluate(region, arrays, dims)
+        arrays["B1"] += apart
+
+    monkeypatch.setattr(subject, "evaluate", nudged)
+    region = ANGLES.region()
+    found = Measurer().measure(region, simple(unfused(region, {}, 1 << 30)), {}, "")
+    assert isinstance(found, Timing) == is_right, found
 
 
 def test_large_regions_are_not_computed_by_numpy(
