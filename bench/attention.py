@@ -6,6 +6,10 @@ caches that together exceed the GPU's; the bandwidth is that of a copy in the sa
 with float64 for some of the heads.
 
     python bench/attention.py [--json FILE] [--search model|measure] [CASE …]
+
+With --ladder it measures what each group of rules and each template buys (see `ladder`), also on a CPU:
+
+    python bench/attention.py --ladder [--json FILE] [--target cuda|cpu] [CASE …]
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ladder
 import numpy as np
 from gpu_case import COLD, Contestant, copy_bandwidth, in_graph, interleaved
 from kernel_times import launches_of
@@ -170,7 +175,17 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", help="parts of the names of the cases to run")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--search", choices=["model", "measure"], default="model")
+    parser.add_argument("--ladder", action="store_true", help="what rules and templates buy")
+    parser.add_argument("--target", choices=["cuda", "cpu"], default="cuda", help="of the ladder")
     options = parser.parse_args()
+    if options.ladder:
+        ladder.main(options.target, options.cases, options.json)
+    else:
+        decode(options)
+
+
+def decode(options: argparse.Namespace) -> None:
+    """Time decoding, print a table, and write JSON if asked for."""
     gpu = open_gpu()
     bandwidth = copy_bandwidth(gpu)
     print(f"{gpu.name}, driver {gpu.driver_version}, copy {bandwidth / 1e12:.2f} TB/s", flush=True)
