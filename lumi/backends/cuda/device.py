@@ -153,6 +153,7 @@ class CudaExecutable:
                 self._kernels[launch.kernel].code.cells(largest),
                 tuple(map(settled.is_constant, launch.buffers)),
                 settled.since(launch) if self._kernels[launch.kernel].code.walks else -1,
+                largest,
             )
             for launch in chosen.launches
         ]

@@ -129,7 +129,8 @@ def _together(step: Step, options: dict[str, int], name: str) -> Code:
     if step.schedule.template == "wgmma":
         text, plans = groups.together(step, options, name)
         grid, *others = map(tensor.grid, plans)
-        return Code(text, plans[0].threads, plans[0].shared, grid, 1, beside=tuple(others))
+        maps = groups.shared_maps(step, plans)
+        return Code(text, plans[0].threads, plans[0].shared, grid, 1, maps=maps, beside=tuple(others))
     if step.schedule.template == "mma":
         return _products(step, options, name)
     names, blocking = frame.names(step.buffers), blocking_of(options)

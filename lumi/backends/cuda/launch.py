@@ -60,6 +60,7 @@ class Entry:
 
     `constant` tells for each buffer whether no launch of the same graph writes it, `since` is the number,
     among the kernel's, of the dim from whose value on one may write the rows that it walks along; or -1.
+    `largest` are the dims that the buffers have memory for.
     """
 
     kernel: Loaded
@@ -67,6 +68,7 @@ class Entry:
     cells: int
     constant: tuple[bool, ...] = ()
     since: int = -1
+    largest: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def mask(self) -> int:
@@ -217,7 +219,9 @@ class Launches:
             arguments.append((entry.since, ctypes.c_int32))
         if code.turns:
             arguments.append((self._gpu.meeting, ctypes.c_void_p))
-        arguments += [(self._gpu.tensor_map(entry.addresses[box.buffer], box), None) for box in code.maps]
+        for box in code.maps:
+            seen = self._gpu.tensor_map(entry.addresses[box.buffer], box.at(entry.largest))
+            arguments.append((seen, None))
         blocks = self._blocks(entry, values)
         self._gpu.launch(kernel.function, blocks, code.threads, code.shared, arguments, early, code.turns)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from lumi import dim
+from lumi.dim import Extent
 from lumi.dtype import BF16, DType
 
 WIDTH = 64
@@ -15,18 +18,23 @@ WIDTH = 64
 class Box:
     """A buffer as planes of lines of halves, from element `offset` on; a copy brings `height` lines of 64.
 
-    `buffer` is its number among the buffers of the kernel.  What lies outside of it is read as 0.
+    `buffer` is its number among those of the launch.  What lies outside of it is read as 0.  Where `lines`
+    depends on dims, it has as many as at the largest ones, for which there is memory.
     """
 
     buffer: int
     dtype: DType
     offset: int
     halves: int
-    lines: int
+    lines: Extent
     line_step: int
     planes: int
     plane_step: int
     height: int
+
+    def at(self, dims: Mapping[str, int]) -> Box:
+        """The box at these dims."""
+        return replace(self, lines=dim.value(self.lines, dims))
 
     @property
     def kind(self) -> str:
@@ -35,7 +43,7 @@ class Box:
 
 
 def encode(cuda: Any, address: int, box: Box) -> tuple[Any, ...]:
-    """The driver's answer, by its bindings, to how a buffer at an address is seen."""
+    """The driver's answer, by its bindings, to how a buffer at an address is seen; no dim is left open."""
     kinds, size = cuda.CUtensorMapDataType, box.dtype.size
     lengths = [cuda.cuuint64_t(n) for n in (box.halves, box.lines, box.planes)]
     steps = [cuda.cuuint64_t(n * size) for n in (box.line_step, box.plane_step)]

@@ -127,6 +127,20 @@ INLINE void fetch_box(u32 to, const TensorMap *map, u32 signal, int half, int li
                : "memory");
 }
 
+/* Lines from `first` on of a tile of LINES lines, by a warp: what copies brought from behind the end becomes 0. */
+template <int LINES, int PANELS> INLINE void clear_lines(u32 to, int first) {
+  const u32 nothing[4] = {};
+  for (int n = first * 8 + threadIdx.x % 32; n < LINES * 8; n += 32)
+#pragma unroll
+    for (int panel = 0; panel < PANELS; panel++) store_piece(to + (panel * LINES * 8 + n) * 16, nothing);
+}
+/* A stage is full that a warp has cleared lines of: products see what it wrote. */
+INLINE void tell_cleared(u32 full) {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) signal_give(full);
+}
+
 /* ---- products ---- */
 
 INLINE void products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }

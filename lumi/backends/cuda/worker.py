@@ -146,7 +146,7 @@ class Workbench:
     def _entries(self, steps: Any, table: Any, dims: Mapping[str, int]) -> list[Entry]:
         rows = zip(self._loaded(steps), table, strict=True)
         return [
-            Entry(k, tuple(map(self._address, places)), k.code.cells(dims), tuple(constant))
+            Entry(k, tuple(map(self._address, places)), k.code.cells(dims), tuple(constant), largest=dims)
             for k, (places, constant) in rows
         ]
 

@@ -39,7 +39,7 @@ class OnGpu:
         for name, block in blocks.items():
             self.gpu.write(int(block), arrays[name].reshape(-1).view(np.uint8))
         addresses = tuple(int(blocks[n]) for n in names)
-        entry = Entry(kernel, addresses, kernel.code.cells(values), since=since)
+        entry = Entry(kernel, addresses, kernel.code.cells(values), since=since, largest=values)
         Launches(self.gpu, [entry]).run(values)
         for name, block in blocks.items():
             self.gpu.read(int(block), arrays[name].reshape(-1).view(np.uint8))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from lumi.backends.cuda.mma.plan import Tile
 from lumi.backends.cuda.tensormap import Box
+from lumi.dim import Extent
+from lumi.field.access import Access
 from lumi.field.index import Index
 from lumi.llir import spell
 from lumi.llir.kernel import Kernel, buffers
@@ -34,22 +36,31 @@ def find(kernel: Kernel, tile: Tile) -> Boxed | None:
     steps = {axis: spell.step(access, axis) for axis in kernel.axes if axis in access.axes()}
     numbers = {axis: n for axis, n in steps.items() if isinstance(n, int)}
     sizes = {axis: n for axis in steps if isinstance(n := kernel.axes[axis], int)}
-    strides = [n for n in spell.strides(access) if isinstance(n, int)]
-    if len(numbers) < len(steps) or len(sizes) < len(steps) or len(strides) < len(access.shape):
+    offsets = [index.offset * n for index, n in zip(access.index, spell.strides(access), strict=True)]
+    lines = sizes.get(across) or _held(access, across)
+    if len(numbers) < len(steps) or len({*sizes, across}) < len(steps):
         return None
-    offset = sum(index.offset * n for index, n in zip(access.index, strides, strict=True))
+    offset = sum(n for n in offsets if isinstance(n, int))
     moves = {a: n for a, n in numbers.items() if a not in (along, across) and n and sizes[a] > 1}
     plane = math.gcd(*moves.values()) if moves else numbers[across]
     if any(n < 0 or n * access.dtype.size % GRAIN for n in (offset, plane, numbers[across])):
         return None
     planes = 1 + sum((sizes[a] - 1) * n // plane for a, n in moves.items())
-    if tile.lines > TALLEST or min(moves.values(), default=0) < 0:
+    if lines is None or tile.lines > TALLEST or min(moves.values(), default=0) < 0:
+        return None
+    if any(not isinstance(n, int) for n in offsets):
         return None
     place = list(buffers(kernel)).index(access.buffer)
-    box = Box(
-        place, access.dtype, offset, sizes[along], sizes[across], numbers[across], planes, plane, tile.lines
-    )
+    box = Box(place, access.dtype, offset, sizes[along], lines, numbers[across], planes, plane, tile.lines)
     return Boxed(box, tuple((a, n // plane) for a, n in moves.items()))
+
+
+def _held(access: Access, axis: str) -> Extent | None:
+    """Lines that a buffer has along an axis whose extent depends on dims; None where they are not alone."""
+    found = [n for n, index in enumerate(access.index) if axis in index.axes()]
+    if len(found) != 1 or access.index[found[0]].terms != ((axis, 1),):
+        return None
+    return access.shape[found[0]] - access.index[found[0]].offset
 
 
 def _is_plain(index: Index) -> bool:

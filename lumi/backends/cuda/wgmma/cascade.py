@@ -16,7 +16,7 @@ from lumi.backends.cuda.mma.cascade import CascadeWriter
 from lumi.backends.cuda.mma.form import Computed, Product, Stored, Update
 from lumi.backends.cuda.mma.plan import Tile
 from lumi.backends.cuda.mma.writer import factors
-from lumi.backends.cuda.wgmma.plan import GROUP
+from lumi.backends.cuda.wgmma.plan import GROUP, PANEL
 from lumi.backends.cuda.wgmma.roles import Role
 from lumi.dtype import F32
 
@@ -56,6 +56,9 @@ class CascadeFeed(_Turns):
         super().begin()
         if not self.plan.bulk:
             self.w.line("Feed<1> feed;")
+        if self.plan.clears:
+            self.w.line(f"const u32 aside = signals + {self.plan.aside};")
+            self.w.line("u32 cleared = 0;")
 
     def cell(self) -> None:
         """The rows and the turns of a cell."""
@@ -73,12 +76,28 @@ class CascadeFeed(_Turns):
             self._copy("late", self.second_tiles, "live.first", span)
 
     def _copy(self, ring: str, tiles: list[Tile], turn: str, span: Range) -> None:
-        w = self.w
+        w, plan = self.w, self.plan
+        clears = plan.clears and ring == "late"
         with w.block(""):
-            self.claim(ring, tiles)
+            if clears:
+                w.line(f"const bool ends = {span.start} + ({turn} + 1) * {plan.columns} > {span.stop};")
+            self.claim(ring, tiles, "ends" if clears else "")
             w.line(f"const u32 stage = {self.stage(ring)};")
             self.copy_turn(tiles, turn, span)
+            if clears:
+                self._clear_end(ring, tiles, span)
             self.sent(ring)
+
+    def _clear_end(self, ring: str, tiles: list[Tile], span: Range) -> None:
+        """Clear what lies behind the last position: however often it is taken by 0, it may be no number."""
+        w = self.w
+        with w.block("if (ends) "):
+            w.line("signal_await(aside, cleared);")
+            w.line("cleared ^= 1;")
+            for tile in tiles:
+                numbers = f"{tile.lines}, {tile.chunks * 8 // PANEL}"
+                w.line(f"clear_lines<{numbers}>({self.at(tile, 'stage')}, {span.stop} - position);")
+            w.line(f"tell_cleared({ring}.full + 8 * {ring}.slot);")
 
     def end(self) -> None:
         """Nothing is left on its way."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from lumi.backends.cuda import frame
 from lumi.backends.cuda.mma.form import RefusalError
 from lumi.backends.cuda.mma.recognise import recognise
+from lumi.backends.cuda.tensormap import Box
 from lumi.backends.cuda.wgmma.ahead import CascadeAhead, CascadeFeedAhead
 from lumi.backends.cuda.wgmma.cascade import CascadeFeed, CascadeUse
 from lumi.backends.cuda.wgmma.plan import SHARES, GroupPlan, plan
@@ -35,39 +37,56 @@ def together(step: Step, options: Mapping[str, int], name: str) -> tuple[str, tu
     if reason:
         raise RefusalError(reason)
     names, texts, calls, first = frame.names(step.buffers), list[str](), {"feed": "", "use": ""}, 0
+    maps = shared_maps(step, found)
     for number, made in enumerate(found):
         kernel, own = made.form.program.kernel, f"{name}_{number}"
-        arguments = [*(names[b] for b in buffers(kernel)), f"dims + {first}", "signals", "ring", "before"]
+        seen = [f"map{maps.index(box)}" for box in _maps_of(step, made)]
+        arguments = [*(names[b] for b in buffers(kernel)), f"dims + {first}", *seen]
+        arguments += ["signals", "ring", "before"]
         for what, kind in (("feed", SumFeed), ("use", SumUse)):
             texts.append(_role(kind(made, own, names), what))
             calls[what] += f"    before = {own}_{what}({', '.join(arguments)});\n"
         first += len(dims(kernel))
-    return "\n".join([*texts, _shared_function(step, names, found[0], name, calls)]), found
+    return "\n".join([*texts, _shared_function(step, names, found[0], name, calls, len(maps))]), found
+
+
+def shared_maps(step: Step, found: Sequence[GroupPlan]) -> tuple[Box, ...]:
+    """Every box of kernels that share a launch, each once."""
+    return tuple(dict.fromkeys(box for made in found for box in _maps_of(step, made)))
+
+
+def _maps_of(step: Step, made: GroupPlan) -> list[Box]:
+    """The boxes of one of the kernels, by the buffers of the launch."""
+    own = buffers(made.form.program.kernel)
+    return [replace(box, buffer=step.buffers.index(own[box.buffer])) for box in made.maps]
 
 
 def apart(found: Sequence[GroupPlan]) -> str:
     """Why kernels cannot share a launch; empty when they can."""
-    if any(made.form.cascade is not None or made.bulk for made in found):
-        return "only sums whose tiles threads copy run beside others"
+    if any(made.form.cascade is not None for made in found):
+        return "only sums run beside others"
     return "their stages differ" if len({made.stage for made in found}) > 1 else ""
 
 
 def _shared_function(
-    step: Step, names: Mapping[str, str], made: GroupPlan, name: str, calls: Mapping[str, str]
+    step: Step, names: Mapping[str, str], made: GroupPlan, name: str, calls: Mapping[str, str], maps: int
 ) -> str:
     """The kernel of several: each kind of threads goes from kernel to kernel with one ring of stages."""
-    given = ", ".join(p.replace("*__restrict__", "*") for p in frame.declared(step.kernels, names))
+    declared = [p.replace("*__restrict__", "*") for p in frame.declared(step.kernels, names)]
+    given = ", ".join([*declared, *(f"const __grid_constant__ TensorMap map{n}" for n in range(maps))])
+    feeds = ["    if (threadIdx.x >= 32) return;"] if made.bulk else []
     waits = [f"  {names[b]} = settled({names[b]});" for b in step.buffers]
     less, more = SHARES[made.groups]
     ring = f"    Ring<{made.stages}> ring(signals, 0, {made.stages});"
     return "\n".join(
         [
             f'extern "C" __global__ void __launch_bounds__({made.threads}, 1) {name}({given}) {{',
-            *_opening(made, made.stages),
+            *_opening(made),
             *waits,
             "  u32 before = 0;",
             "  if (group_of_warps() == 0) {",
             f"    give_registers<{less}>();",
+            *feeds,
             ring,
             calls["feed"] + "  } else {",
             f"    take_registers<{more}>();",
@@ -98,13 +117,15 @@ def _role(role: Role, what: str) -> str:
     return "\n".join([f"INLINE {result} {role.name}_{what}({parameters}) {{", *lines, "}"])
 
 
-def _opening(made: GroupPlan, stages: int) -> list[str]:
-    """What all threads do before their kinds part: open the signals of so many stages, and wait."""
+def _opening(made: GroupPlan) -> list[str]:
+    """What all threads do before their kinds part: open the signals of all stages, and wait."""
+    aside = [f"  if (threadIdx.x == 0) signal_open(signals + {made.aside}, 1);"] if made.clears else []
     return [
         "  extern __shared__ __align__(1024) u8 pool[];",
         "  let_next_start();",
         "  const u32 signals = aligned_pool(pool);",
-        f"  open_signals<{stages}, {made.copiers}, {made.high}>(signals);",
+        f"  open_signals<{made.signalled}, {made.copiers}, {made.high}>(signals);",
+        *aside,
         '  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");',
         "  __syncthreads();",
         "  wait_for_previous();",
@@ -114,7 +135,6 @@ def _opening(made: GroupPlan, stages: int) -> list[str]:
 def _function(use: Role, made: GroupPlan) -> str:
     """The kernel: all threads open the signals, then each does what its kind does."""
     kernel, w, name = use.kernel, use.w, use.name
-    stages = made.stages if made.form.cascade is None else made.cells_kept + 2 * made.stages
     less, more = SHARES[made.groups]
     names = [f"map{n}" for n in range(len(made.maps))]
     given = ", ".join([frame.settled(kernel, w), *names, "signals"])
@@ -124,7 +144,7 @@ def _function(use: Role, made: GroupPlan) -> str:
         [
             f'extern "C" __global__ void __launch_bounds__({made.threads}, 1) {name}'
             f"({', '.join(parameters)}) {{",
-            *_opening(made, stages),
+            *_opening(made),
             "  if (group_of_warps() == 0) {",
             f"    give_registers<{less}>();",
             f"    if ({feeds}) {name}_feed({given});",

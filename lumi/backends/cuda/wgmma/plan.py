@@ -100,6 +100,26 @@ class GroupPlan(Plan):
         return 2 * SIGNALS + self.turns_place + self.stages * self.stage
 
     @property
+    def clears(self) -> bool:
+        """Whether the copy engine may bring, of what a cascade sums up, more than the loop has positions.
+
+        Where dims say how many these are, the buffer may have more, of which nothing is known.
+        """
+        cascade = self.form.cascade
+        axes = self.form.program.kernel.axes
+        return self.bulk and cascade is not None and not isinstance(axes[cascade.axis], int)
+
+    @property
+    def signalled(self) -> int:
+        """Stages of all rings."""
+        return self.stages if self.form.cascade is None else self.cells_kept + 2 * self.stages
+
+    @property
+    def aside(self) -> int:
+        """Where, among the signals, that of a stage lies which is to be cleared before it is full."""
+        return 16 * self.signalled
+
+    @property
     def cells_kept(self) -> int:
         """Cells whose rows are kept at once."""
         return 2 if self.ahead else 1
@@ -183,7 +203,10 @@ def _fault(made: GroupPlan) -> str:
 
 
 def _ends_within(form: Form) -> bool:
-    """Whether a sum, or the loop, ends before its axis does."""
+    """Whether a sum, or the loop, ends before its axis does, or a sum before what its buffer has room for."""
+    axes = form.program.kernel.axes
+    if any(not isinstance(axes[s.summed], int) for s in form.sums):
+        return True
     loops = [s.loop for s in form.sums] if form.cascade is None else [form.cascade.loop]
     return any(loop is not None and loop.chunk is not None for loop in loops)
 

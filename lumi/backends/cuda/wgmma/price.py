@@ -27,6 +27,12 @@ ONE_GROUP = 1.35
 COPIED = 1.03
 """How much longer it takes where threads copy, not the copy engine."""
 
+BROUGHT = 10e12
+"""Bytes a second that the copy engines of all multiprocessors bring: what several want at once comes once."""
+
+HINDERED = {False: 0.1, True: 0.02}
+"""Share of the shorter of products and copies that adds to the longer, by whether the copy engine copies."""
+
 FETCHED = 71e9, 0.84
 """Bytes a second that the threads of a multiprocessor copy, however many multiprocessors do, and the share of
 the memory's bandwidth that all of them get."""
@@ -53,10 +59,10 @@ def seconds(found: Sequence[tuple[GroupPlan, float]], dims: Mapping[str, int], m
     compute = (rounds * max(share.cycles for share in each) + START) * common.CYCLE
     least = sum(traffic for _, traffic in found) / machine.bandwidth
     if first.bulk:
-        memory = max(least, sum(share.cells * share.copied for share in each) / common.CACHE)
+        memory = max(least, sum(share.cells * share.copied for share in each) / BROUGHT)
     else:
         memory = max(least / FETCHED[1], rounds * max(share.copied for share in each) / FETCHED[0])
-    return machine.launch + max(compute, memory) + 0.1 * min(compute, memory)
+    return machine.launch + max(compute, memory) + HINDERED[first.bulk] * min(compute, memory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,12 +67,16 @@ class Role(TensorWriter):
 
     # -- copies
 
-    def claim(self, ring: str, tiles: Iterable[Tile]) -> None:
-        """Wait until the stage at hand is empty, to bring some tiles."""
+    def claim(self, ring: str, tiles: Iterable[Tile], aside: str = "") -> None:
+        """Wait until the stage at hand is empty, to bring some tiles.
+
+        Where the test `aside` holds, the copy engine tells that they have come on a signal of that name.
+        """
         self.w.line(f"{ring}.claim();")
         if self.plan.bulk:
             size = sum(t.size for t in tiles)
-            self.w.line(f"const u32 signal = {ring}.full + 8 * {ring}.slot;")
+            signal = f"{ring}.full + 8 * {ring}.slot"
+            self.w.line(f"const u32 signal = {f'{aside} ? aside : {signal}' if aside else signal};")
             self.w.line(f"if (lane == 0) signal_expect(signal, {size});")
 
     def sent(self, ring: str) -> None:

@@ -206,12 +206,18 @@ static inline void products_end() {}
 template <int LEFT> static inline void products_await() { __syncwarp(); }
 template <int COLUMNS> static inline void settle(float (&)[2][COLUMNS]) {}
 template <int COUNT> static inline void settle(u32 (&)[COUNT][1][4]) {}
+static inline void tell_cleared(u32 full) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) signal_give(full);
+}
 static inline void signal_expect(u32 signal, u32 bytes) { emulated_arrive(signal_state(signal), 1, bytes); }
 template <int THREADS> static inline void order_await(int group) { emulated_named(group + 1, THREADS, true); }
 template <int THREADS> static inline void order_pass(int group) { emulated_named(group + 1, THREADS, false); }
 
 /* A buffer as the copy engine sees it, in the place of a map of the driver. */
-struct Seen { const u16 *from; long long halves, lines, line_step, planes, plane_step, height; };
+struct Seen { const u16 *from; long long halves, lines, line_step, planes, plane_step, height, open; };
+alignas(16) static const unsigned char not_a_number[16] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                                           255, 255, 255, 255, 255, 255, 255, 255};
 template <typename Map>
 static inline void fetch_box(u32 to, const Map *map, u32 signal, int half, int line, int plane) {
   Seen seen;
@@ -224,7 +230,9 @@ static inline void fetch_box(u32 to, const Map *map, u32 signal, int half, int l
       const long long left = inside ? seen.halves - first : 0;
       const u32 bytes = 2 * (left < 0 ? 0 : left < 8 ? left : 8), place = to + n * 128;
       const u16 *const from = seen.from + plane * seen.plane_step + at * seen.line_step + first;
-      emulated_fill(emulated_pool + place + ((piece ^ place >> 7 & 7) << 4), from, 16, bytes, signal_state(signal));
+      const bool unknown = seen.open && at >= seen.lines;
+      emulated_fill(emulated_pool + place + ((piece ^ place >> 7 & 7) << 4), unknown ? (const u16 *)not_a_number : from,
+                    16, unknown ? 16 : bytes, signal_state(signal));
     }
 }
 

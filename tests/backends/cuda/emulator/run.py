@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lumi import dim
 from lumi.backends.cuda.emit import Code, emit, source
 from lumi.backends.cuda.tensormap import Box
 from lumi.llir.kernel import Step
@@ -79,7 +80,7 @@ class Emulated:
         names = self.step.buffers
         held = [_guarded(arrays[n]) for n in names]
         starts = [h.ctypes.data + GUARD for h in held]
-        maps = [_seen(starts[box.buffer], box) for box in self.code.maps]
+        maps = [_seen(starts[box.buffer], box, values) for box in self.code.maps]
         addresses = [*starts, self.met.ctypes.data, *(m.ctypes.data for m in maps)]
         places = (ctypes.c_void_p * len(addresses))(*addresses)
         sizes = (ctypes.c_longlong * len(names))(*(arrays[n].nbytes for n in names))
@@ -98,9 +99,13 @@ class Emulated:
             arrays[name].reshape(-1).view(np.uint8)[:] = block[GUARD : GUARD + size]
 
 
-def _seen(address: int, box: Box) -> np.ndarray:
-    """What the copy engine knows of a buffer at an address."""
-    sizes = (box.halves, box.lines, box.line_step, box.planes, box.plane_step, box.height)
+def _seen(address: int, box: Box, values: Mapping[str, int]) -> np.ndarray:
+    """What the copy engine knows of a buffer at an address.
+
+    Where dims say how many lines there are, the GPU may have memory for more: they are NaN then.
+    """
+    lines, is_open = dim.value(box.lines, values), not isinstance(box.lines, int)
+    sizes = (box.halves, lines, box.line_step, box.planes, box.plane_step, box.height, int(is_open))
     found = np.zeros(MAP // 8, np.int64)
     found[: len(sizes) + 1] = (address + box.offset * box.dtype.size, *sizes)
     return found

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from lumi.errors import Source
 from lumi.llir.kernel import Kernel
 from lumi.llir.parse import parse
+from lumi.llir.text import show
 
 EPILOGUES: Mapping[str, tuple[str, str, str]] = {
     "plain": ("", "", "s"),
@@ -98,7 +99,7 @@ def batched(heads: int, group: int, m: object, n: int, k: int, t: str = "bf16") 
 """)
 
 
-def two_summed(m: int, n: int, h: int, d: int) -> Kernel:
+def two_summed(m: int, n: int, h: object, d: int) -> Kernel:
     """R[m n] = Σ_h Σ_d A[m h d] · B[n d h]: heads joined by a projection."""
     return _read(f"""
 (kernel
@@ -224,3 +225,17 @@ def cascade(
 """
     text = text.replace(" one (mul 1.0 1.0)", "" if before else " one (position i)")
     return _read(re.sub(r"\b(seq|keys)\b", lambda found: str(sizes[found[0] == "keys"]), text))
+
+
+def cached(room: int, score: str = "full", width: int = 64, heads: int = 2, group: int = 2) -> Kernel:
+    """A cascade whose rows lie side by side, over the first positions of a cache that has room for more."""
+    text = show(cascade(score, width, heads=heads, group=group))
+    for name in "KV":
+        text = text.replace(f"({name} [{heads} keys {width}]", f"({name} [{heads} {room} {width}]")
+    place = f"(+ g (* {group} h))"
+    for name, axis in (("Q", "d"), ("R", "e")):
+        text = text.replace(
+            f"({name} [{heads * group} seq {width}]", f"({name} [seq {heads * group} {width}]"
+        )
+        text = text.replace(f"({name} [{place} i {axis}])", f"({name} [i {place} {axis}])")
+    return _read(text)

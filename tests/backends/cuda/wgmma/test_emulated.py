@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -14,12 +15,13 @@ from lumi.backends.cuda.launch import fitting
 from lumi.backends.cuda.schedule import together
 from lumi.backends.cuda.wgmma.plan import TEMPLATE
 from lumi.dtype import BF16
+from lumi.llir.arithmetic import from_memory
 from lumi.llir.kernel import Kernel, Schedule, Step, accesses, written
 from lumi.llir.rename import rename
 from tests.backends.cpu.kernels import assert_close, random_buffers
 from tests.backends.cuda.emulator.run import Emulated, is_possible
 from tests.backends.cuda.kernels import OnGpu
-from tests.backends.cuda.mma.forms import batched, cascade, gated_pair, product
+from tests.backends.cuda.mma.forms import batched, cached, cascade, gated_pair, product
 
 if TYPE_CHECKING:
     from lumi.backends.cuda.gpu import Gpu
@@ -32,9 +34,9 @@ MMA = Schedule("mma", (("columns", 64), ("depth", 64), ("high", 2), ("rows", 64)
 """Tiles of warps alone, of which a launch can have those of several kernels too."""
 
 
-def schedule(groups: int, columns: int, depth: int, stages: int) -> Schedule:
-    """Tiles that threads copy."""
-    options = {"bulk": 0, "columns": columns, "depth": depth, "groups": groups, "stages": stages}
+def schedule(groups: int, columns: int, depth: int, stages: int, bulk: int = 0) -> Schedule:
+    """Tiles that threads copy, or the copy engine with `bulk`."""
+    options = {"bulk": bulk, "columns": columns, "depth": depth, "groups": groups, "stages": stages}
     return Schedule(TEMPLATE, tuple(sorted(options.items())))
 
 
@@ -44,6 +46,7 @@ SUMS: dict[str, tuple[Kernel, Schedule]] = {
     "across": (product(72, 80, 104, "k m", "k n", t="f16", out="f16"), schedule(1, 128, 64, 4)),
     "pair": (gated_pair(40, 72, 96), schedule(1, 64, 64, 3)),
     "batched": (batched(2, 2, "seq", 40, 64), schedule(1, 64, 64, 4)),
+    "boxes of rows at run time": (product("seq", 136, 200), schedule(1, 64, 64, 3, bulk=1)),
 }
 
 
@@ -57,6 +60,8 @@ CASCADES: dict[str, tuple[Kernel, Schedule]] = {
     "rows at run time": (cascade("causal", 40), turns(1, 64, 2, 0)),
     "in order": (cascade("bias", 64, sizes=(150, 136)), turns(2, 64, 2, 1, bulk=1)),
     "ahead": (cascade("causal", 64, heads=2, group=4, sizes=(150, 150)), turns(2, 64, 2, 1, bulk=1, ahead=1)),
+    "cache": (cached(120), turns(2, 64, 2, 1, bulk=1)),
+    "full cache": (cached(90), turns(1, 112, 2, 0, bulk=1)),
     "whole tiles": (cascade("full", 32, heads=8, sizes=(64, 128)), turns(1, 64, 3, 0, bulk=1, ahead=1)),
 }
 
@@ -69,6 +74,8 @@ def test_products_are_right(name: str, early: bool) -> None:
     want = random_buffers(kernel, VALUES, 3)
     for buffer in written(kernel):
         want[buffer].view("u1")[...] = 0xFF
+    for buffer in ("K", "V") if "cache" in name else ():
+        want[buffer][:, VALUES["keys"] :].view("u1")[...] = 0xFF
     got = {n: a.copy() for n, a in want.items()}
     interpret.run(kernel, want, VALUES)
     Emulated(Step(kernel, chosen)).run(got, VALUES, early=early, backwards=early)
@@ -91,6 +98,18 @@ def test_a_cascade_that_does_not_wait_is_wrong(call: str) -> None:
         assert_close(got[result], want[result], BF16, 2.0**-7, result)
 
 
+@on_cpu
+def test_what_lies_behind_the_end_is_taken_by_nothing_but_zero() -> None:
+    kernel, chosen = CASCADES["cache"]
+    arrays = random_buffers(kernel, VALUES, 3)
+    for buffer in ("K", "V"):
+        arrays[buffer][:, VALUES["keys"] :].view("u1")[...] = 0xFF
+    careless = Emulated(Step(kernel, chosen), lambda text: re.sub(r"clear_lines<\d+, \d+>\([^;]*;", "", text))
+    careless.run(arrays, VALUES, early=True, backwards=False)
+    (result,) = written(kernel)
+    assert np.isnan(from_memory(arrays[result], BF16)).any()
+
+
 def siblings(out: str = "bf16") -> tuple[Kernel, ...]:
     """Products of the same rows: of one tile of columns, of several, and of part of one."""
     found = [product("seq", n, 200, out=out) for n in (64, 200, 40)]
@@ -105,7 +124,11 @@ def emulated(chosen: Schedule) -> tuple[Emulated, ...]:
 
 
 @on_cpu
-@pytest.mark.parametrize("chosen", [schedule(1, 64, 64, 3), schedule(2, 128, 64, 4), MMA], ids=str)
+@pytest.mark.parametrize(
+    "chosen",
+    [schedule(1, 64, 64, 3), schedule(2, 128, 64, 4), schedule(1, 64, 64, 3, bulk=1), MMA],
+    ids=str,
+)
 @pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize("seq", [1, 70, 300])
 def test_products_share_a_launch(chosen: Schedule, early: bool, seq: int) -> None:

@@ -18,7 +18,7 @@ from lumi.backends.cuda.mma.plan import ROUNDING
 from lumi.backends.cuda.wgmma.plan import ARCH, TEMPLATE, plan
 from lumi.llir.kernel import Kernel, Schedule, Step
 from tests.backends.cuda.mma import test_cascade, test_sums
-from tests.backends.cuda.mma.forms import cascade, gated_pair, product
+from tests.backends.cuda.mma.forms import cascade, gated_pair, product, two_summed
 
 FEW = 48
 """Bytes that a thread may spill, where tiles are masked."""
@@ -91,7 +91,9 @@ def test_kernels_compile_with_few_spills() -> None:
     ("kernel", "options", "reason"),
     [
         (product(64, 64, 36), {}, "not copied 16 bytes at once"),
-        (product("seq", 64, 64), {"bulk": 1}, "the copy engine cannot bring its factors"),
+        (product("seq", 64, 64, "k m"), {"bulk": 1}, "not copied 16 bytes at once"),
+        (two_summed(64, 64, "seq", 64), {"bulk": 1}, "the copy engine cannot bring its factors"),
+        (product(64, 64, "seq", "k m", "k n"), {"bulk": 1}, "what lies behind the end"),
         (product(64, 64, 64), {"columns": 256, "stages": 9}, "bytes of shared memory"),
         (gated_pair(64, 64, 64), {"columns": 256}, "registers"),
         (cascade("causal", t="f16", out="f32"), {}, "would be rounded to f16"),
