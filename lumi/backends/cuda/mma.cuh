@@ -74,6 +74,19 @@ INLINE void copy_tile(u32 to, const T *from, i64 step, int lines, int length) {
   }
 }
 
+/* The same where each line begins at `lines(number)`, or is 0 where that is null. */
+template <int LINES, int CHUNKS, int THREADS, int WIDTH, bool WHOLE, typename T, typename F>
+INLINE void copy_tile(u32 to, const T *base, const F &lines, int length) {
+  const int PIECE = 16 / sizeof(T);
+#pragma unroll
+  for (int n = threadIdx.x; n < LINES * CHUNKS; n += THREADS) {
+    const int line = n / CHUNKS, chunk = n % CHUNKS;
+    const T *const from = lines(line);
+    const int left = from ? within(length - chunk * PIECE, 0, PIECE) : 0;
+    async_copy<16>(to + place<CHUNKS>(line, chunk), left ? from + chunk * PIECE : base, left * sizeof(T));
+  }
+}
+
 /* ---- factors in registers ---- */
 
 template <bool ACROSS> INLINE void load_matrices(u32 (&r)[4], u32 from) {

@@ -117,6 +117,22 @@ INLINE void copy_panels(u32 to, const u16 *from, i64 step, int lines, int length
   }
 }
 
+/* The same where each line begins at `lines(number)`, or is 0 where that is null. */
+template <int LINES, int CHUNKS, bool WHOLE, typename F>
+INLINE void copy_panels(u32 to, const u16 *base, const F &lines, int length) {
+  const int chunk = threadIdx.x % 8, line = threadIdx.x / 8;
+  to += line * 128 + ((chunk ^ line) & 7) * 16;
+#pragma unroll 2
+  for (int n = 0; n < LINES; n += 16) {
+    const u16 *const from = lines(line + n);
+#pragma unroll
+    for (int panel = 0; panel < CHUNKS / 8; panel++) {
+      const int place = panel * 64 + chunk * 8, left = from ? within(length - place, 0, 8) : 0;
+      async_copy<16>(to + (panel * LINES + n) * 128, left ? from + place : base, left * 2);
+    }
+  }
+}
+
 /* ---- boxes ---- */
 
 struct __align__(64) TensorMap { u8 bytes[128]; };

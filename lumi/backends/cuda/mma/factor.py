@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from lumi.backends.cuda.mma import placed
 from lumi.backends.cuda.mma.form import Product, RefusalError, Stored
 from lumi.backends.cuda.values import long
 from lumi.dtype import F32, DType
@@ -18,10 +19,11 @@ SOME = 1 << 12
 
 @dataclass(slots=True)
 class Factors:
-    """Reads the factors of products in a program, which are of `kinds`."""
+    """Reads the factors of products in a program, which are of `kinds`; with `placed` lines lie anywhere."""
 
     program: Program
     kinds: Collection[DType]
+    placed: bool = False
     kernel: Kernel = field(init=False)
     table: Mapping[str, Definition] = field(init=False)
 
@@ -89,7 +91,26 @@ class Factors:
     def stored(self, operand: Operand, outer: str, summed: str) -> Stored:
         """How a factor lies in memory along the two axes of a tile."""
         inner = self.unrounded(operand)
-        load = self.load(inner)
+        asked = inner is not operand
+        chosen, seen = placed.selected(self.table, inner) if self.placed else (inner, None)
+        load = self.load(chosen)
+        if seen is None:
+            try:
+                return Stored(load, outer, summed, self._along(load, outer, summed), asked)
+            except RefusalError:
+                if not self.placed:
+                    raise
+        for along in (summed, outer):
+            if placed.is_line(self.kernel, load, along) and along not in self.axes_below(load, seen):
+                return Stored(load, outer, summed, along, asked, True, seen)
+        raise RefusalError("neighbours in a factor lie apart, or are seen one by one")
+
+    def axes_below(self, load: Load, seen: str | None) -> set[str]:
+        """The axes that decide where a line of a load lies, but for its index, and whether it is seen."""
+        return set().union(*(self.axes(o) for o in (*load.data, *filter(None, [seen]))))
+
+    def _along(self, load: Load, outer: str, summed: str) -> str:
+        """The axis along which neighbours are neighbours in memory, of a load of lines evenly apart."""
         steps = {axis: spell.step(load.access, axis) for axis in long(self.kernel, load.axes)}
         if any(steps.get(axis) is None for axis in (outer, summed)):
             raise RefusalError("a factor is not read along lines")
@@ -98,4 +119,4 @@ class Factors:
         along = [axis for axis in (summed, outer) if steps[axis] == 1]
         if not along:
             raise RefusalError("neighbours in a factor lie apart")
-        return Stored(load, outer, summed, along[0], inner is not operand)
+        return along[0]

@@ -33,7 +33,8 @@ class Stored:
     """A factor that lies in memory as it is multiplied, or as f32 that is rounded to TF32.
 
     `outer` is the axis it gives the result, `summed` the one it is summed over; neighbours along one of
-    them, `along`, are neighbours in memory.  `asked` says that the kernel itself rounds it to TF32.
+    them, `along`, are neighbours in memory.  `asked` says that the kernel itself rounds it to TF32.  Where
+    lines are `placed`, each lies anywhere, and is 0 unless the condition `seen`, if any, holds of it.
     """
 
     load: Load
@@ -41,6 +42,8 @@ class Stored:
     summed: str
     along: str
     asked: bool = False
+    placed: bool = False
+    seen: str | None = None
 
     @property
     def is_summed_along(self) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from lumi.backends.cuda.expression import divides
+from lumi.backends.cuda.mma import placed
 from lumi.backends.cuda.mma.form import Form, Product, RefusalError, Stored, Sums
 from lumi.backends.cuda.values import long
 from lumi.dim import Extent
@@ -237,10 +238,9 @@ def aligned(form: Form, product: Product, factor: Stored) -> int:
     start = form.piece
     if factor.along == product.summed:
         start = math.gcd(start, _chunk_start(form, product))
+    access = placed.multiples(factor) if factor.placed else factor.load.access
     for width in (8, 4, 2):
-        if width <= form.piece and divides(
-            factor.load.access, width, lambda axis: start if axis == factor.along else 1
-        ):
+        if width <= form.piece and divides(access, width, lambda axis: start if axis == factor.along else 1):
             return width
     return 1
 
@@ -290,6 +290,8 @@ def _fault(made: Plan) -> str:
         return f"a computed factor of {form.dtype} cannot be {made.parts} halves"
     if any(n & (n - 1) for n in (made.high, made.wide, made.warp_rows, made.columns // made.wide)):
         return "its warps do not divide its tile by powers of two"
+    if any(t.factor.placed and t.width < form.piece for t in made.tiles.values()):
+        return "neighbours of a line that lies anywhere are not copied 16 bytes at once"
     if made.shared > ROOM:
         return f"its tiles take {made.shared} bytes of shared memory"
     if made.registers > REGISTERS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from lumi.backends.cuda.mma.bound import is_between_zero_and_one
 from lumi.backends.cuda.mma.factor import Factors
@@ -22,6 +23,7 @@ from lumi.dtype import F32, DType
 from lumi.llir import spell
 from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Dot, Kernel, Load, Loop, Map, Operand, Reduce, Store, walk
+from lumi.llir.merge import merge
 from lumi.llir.program import Fold, Program, is_plain, partial_of
 
 TURN = 512
@@ -36,14 +38,31 @@ def recognise(kernel: Kernel, tf32: bool = False) -> Form:
     kinds = (F32,) if tf32 else HALVES
     if not any(isinstance(s, Load) and s.access.dtype in kinds for s in statements):
         raise RefusalError("no factor is of f32" if tf32 else "no factor is of halves")
-    return _Recogniser(kernel, kinds).form()
+    try:
+        return _Recogniser(kernel, kinds).form()
+    except RefusalError as error:
+        for one in (*_with_long_axes(kernel, kinds), kernel):
+            with suppress(RefusalError):
+                return _Recogniser(one, kinds, placed=True).form()
+        raise error
+
+
+def _with_long_axes(kernel: Kernel, kinds: Collection[DType]) -> Iterator[Kernel]:
+    """The kernel with all rows of a sum of products along one axis, and all columns along another."""
+    for first, second in _Recogniser(kernel, kinds).grids():
+        merged = kernel
+        for axes in (first - second, second - first):
+            members = [a for a in kernel.axes if a in axes]
+            merged = (merge(merged, members) if len(members) > 1 else None) or merged
+        if merged is not kernel:
+            yield merged
 
 
 class _Recogniser:
-    def __init__(self, kernel: Kernel, kinds: Collection[DType]) -> None:
+    def __init__(self, kernel: Kernel, kinds: Collection[DType], placed: bool = False) -> None:
         self.kernel = kernel
         self.program: Program = arrange(kernel, {}, flat=True, largest={True: 0, False: 0})
-        self.table, self.factors = self.program.definitions, Factors(self.program, kinds)
+        self.table, self.factors = self.program.definitions, Factors(self.program, kinds, placed)
         self.carried = [s for s in kernel.body if isinstance(s, Loop) and not is_plain(s)]
         self.stores = tuple(_stores(kernel))
 
@@ -63,14 +82,23 @@ class _Recogniser:
                 reasons.append(str(error))
         raise RefusalError(reasons[0] if reasons else "its products have no rows and columns")
 
+    def grids(self) -> Iterator[tuple[set[str], set[str]]]:
+        """The axes of the grid that both factors of each sum have; none where values are carried."""
+        grid = set(long(self.kernel, self.kernel.grid))
+        for fold in [] if self.carried else self.table.values():
+            if isinstance(fold, Fold) and len(fold.terms) == 2:
+                first, second = (self.factors.axes(t) & grid for t in fold.terms)
+                yield first, second
+
     def _folds(self, loop: Loop | None) -> list[Fold]:
-        """Every reduction that results need, none of which may lie where tiles do not reach."""
+        """Every reduction that results need, none of which may lie where tiles do not reach.
+
+        What their guards let tiles skip adds nothing, and need not be skipped.
+        """
         roots: list[Operand] = [s.value for s in self.stores]
         roots += [c.next for c in loop.carries] if loop is not None else []
         found = list(folds_below(self.program, roots).values())
         for fold in found:
-            if fold.loop is not None and fold.loop.guards:
-                raise RefusalError("a sum skips tiles")
             if loop is None and len(fold.terms) != 2:
                 raise RefusalError("it reduces what is no product")
             if loop is not None and self.program.levels[fold.var] == 0:
@@ -274,9 +302,7 @@ def _only_sums(loop: Loop) -> bool:
 
 
 def _folds_of(loop: Loop) -> Iterator[Fold]:
-    """The sums of such a loop."""
-    if loop.guards:
-        raise RefusalError("a sum skips tiles")
+    """The sums of such a loop, no tile of which need be skipped: what is skipped adds nothing."""
     for carry in loop.carries:
         dot = partial_of(carry, loop)
         assert isinstance(dot, Dot), "the loop only sums products up"

@@ -31,7 +31,8 @@ class Boxed:
 def find(kernel: Kernel, tile: Tile) -> Boxed | None:
     """The box of a tile; None where the copy engine cannot bring it."""
     access, along, across = tile.factor.load.access, tile.factor.along, tile.lines_axis
-    if access.clamp or access.data() or not all(_is_plain(index) for index in access.index):
+    evenly = not (tile.factor.placed or access.clamp or access.data())
+    if not (evenly and all(_is_plain(index) for index in access.index)):
         return None
     steps = {axis: spell.step(access, axis) for axis in kernel.axes if axis in access.axes()}
     numbers = {axis: n for axis, n in steps.items() if isinstance(n, int)}
