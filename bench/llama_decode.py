@@ -114,7 +114,7 @@ def prompted(gpu: Gpu, session: Session, options: argparse.Namespace) -> dict[st
     count = options.prompt
     dims, rows = {"seq": count, "past": 0}, []
     tokens = np.random.default_rng(0).integers(0, 1000, (1, count)).astype(np.int32)
-    number = max(k for k, v in enumerate(session.plan.variants) if v.dims["seq"].high >= count)
+    number = min(k for k, v in enumerate(session.plan.variants) if v.dims["seq"].high >= count)
     session(tokens=tokens, past=0)
     launches = launches_of(session, number)
     for _ in range(options.steps // 2 + WARM):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,6 +11,10 @@ from lumi.dim import DimRange
 
 USUAL = 64
 """Where an unhinted dim is searched, if its range allows."""
+
+
+FAR = 8
+"""How many times as large a hint is, at least, that gets a box of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +40,10 @@ class Box:
 
     def ranges(self, whole: Mapping[str, DimRange]) -> dict[str, DimRange]:
         """The values of every dim in `whole` that lie in the box."""
-        return {
-            n: DimRange(n, self.bind[n], self.bind[n], ()) if n in self.bind else r for n, r in whole.items()
-        }
+        found = dict(whole)
+        found |= {n: DimRange(n, value, value, ()) for n, value in self.bind.items() if n in whole}
+        free = {n: r for n, r in self.free.items() if n in whole}
+        return found | {n: DimRange(n, r.low, r.high, whole[n].hints) for n, r in free.items()}
 
 
 def spelled(ranges: Collection[DimRange]) -> str:
@@ -49,11 +56,27 @@ def boxes(dims: Mapping[str, DimRange], bind: Mapping[str, int], special: bool =
     """The boxes for dims of which `bind` are fixed.
 
     A dim hinted at 1 and at more gets a box of its own where it is 1, because an axis of size 1 is no
-    axis at all (the decode step of a language model); the general box is then searched at the other hints.
+    axis at all (the decode step of a language model).  The other hints of such a dim share a box, unless they
+    are `FAR` from each other: what is fastest for a few rows is not for thousands.  The last box is general.
     """
     free = {n: r for n, r in dims.items() if n not in bind}
     ones = {n: 1 for n, r in free.items() if special and len(r.hints) > 1 and r.hints[0] == 1}
     if not ones:
         return (Box(bind, free),)
-    rest = {n: DimRange(n, r.low, r.high, r.hints[1:]) if n in ones else r for n, r in free.items()}
-    return (Box({**bind, **ones}, {n: r for n, r in free.items() if n not in ones}), Box(bind, rest))
+    parts = [_parts(r) if n in ones else (r,) for n, r in free.items()]
+    rest = [Box(bind, {r.name: r for r in ranges}) for ranges in itertools.product(*parts)]
+    return (Box({**bind, **ones}, {n: r for n, r in free.items() if n not in ones}), *rest)
+
+
+def _parts(whole: DimRange) -> tuple[DimRange, ...]:
+    """Ranges for all hints of a dim but the first, each from its lowest value on; the last is the whole."""
+    groups: list[list[int]] = []
+    for hint in whole.hints[1:]:
+        if not groups or hint >= FAR * groups[-1][-1]:
+            groups.append([])
+        groups[-1].append(hint)
+    ends = [math.isqrt(first[-1] * then[0]) for first, then in itertools.pairwise(groups)]
+    return tuple(
+        DimRange(whole.name, whole.low, end, tuple(hints))
+        for hints, end in zip(groups, [*ends, whole.high], strict=True)
+    )

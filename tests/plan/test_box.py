@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lumi.dim import DimRange
 from lumi.plan.box import Box, boxes
 
@@ -16,6 +18,25 @@ def test_a_dim_hinted_at_one_and_more_gets_a_box_of_its_own() -> None:
     assert special == Box({"seq": 1}, {"batch": BATCH, "past": PAST})
     assert general.bind == {}
     assert general.free["seq"] == DimRange("seq", 1, 2048, (128,))
+
+
+def test_hints_far_from_each_other_get_boxes_of_their_own() -> None:
+    seq = DimRange("seq", 1, 9000, (1, 16, 100, 1600, 8192, 9000))
+    special, *others = boxes({"seq": seq, "past": PAST}, {"batch": 2})
+    assert special == Box({"batch": 2, "seq": 1}, {"past": PAST})
+    assert [b.free["seq"] for b in others] == [
+        DimRange("seq", 1, 400, (16, 100)),
+        DimRange("seq", 1, 9000, (1600, 8192, 9000)),
+    ]
+    assert {b.free["past"] for b in others} == {PAST} and {b.bind["batch"] for b in others} == {2}
+
+
+def test_boxes_of_two_dims_end_with_the_general_one() -> None:
+    dims = {n: DimRange(n, 1, 2048, (1, 16, 1024)) for n in ("a", "b")}
+    special, *others = boxes(dims, {})
+    assert special == Box({"a": 1, "b": 1}, {})
+    ends = [(b.free["a"].high, b.free["b"].high) for b in others]
+    assert ends == [(128, 128), (128, 2048), (2048, 128), (2048, 2048)]
 
 
 def test_one_hint_or_none_makes_no_box() -> None:
@@ -49,3 +70,5 @@ def test_ranges_cover_every_dim_of_the_plan() -> None:
     special, general = boxes(DIMS, {})
     assert special.ranges(DIMS)["seq"] == DimRange("seq", 1, 1, ())
     assert general.ranges(DIMS) == DIMS
+    _, few, _ = boxes({"seq": replace(SEQ, hints=(1, 8, 128))}, {})
+    assert few.ranges(DIMS) == DIMS | {"seq": replace(SEQ, high=32)}
