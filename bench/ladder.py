@@ -10,28 +10,29 @@ are compared with float64 for some of the heads, and as a whole with those of th
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from attention_case import CPU_CASES, GPU_CASES, Case
 from gpu_case import Contestant, copy_bandwidth, interleaved
 from kernel_times import launches_of
 
+from lumi import dim
 from lumi.compiler import Options, compile_plan
-from lumi.dtype import BF16
 from lumi.egraph.groups import grouped
 from lumi.egraph.rules import load, select
 from lumi.errors import LumiError, Source
-from lumi.llir.arithmetic import from_memory, to_memory
 from lumi.llir.rename import identity
 from lumi.plan.plan import Plan, Role
 from lumi.runtime.session import Session
@@ -54,88 +55,6 @@ MOST = 4.0
 
 ROUNDS = 5, 15
 """The least and the largest number of rounds."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """Attention of `queries` rows to `keys` rows in bf16, all dims known.
-
-    `splits` are axes of its region that may be split, and into how many chunks.
-    """
-
-    name: str
-    batch: int
-    heads: int
-    key_heads: int
-    queries: int
-    keys: int
-    width: int
-    causal: bool = False
-    splits: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, int, int, int]]:
-        """Of the inputs."""
-        rows = (self.batch, self.key_heads, self.keys, self.width)
-        return {"q": (self.batch, self.heads, self.queries, self.width), "k": rows, "v": rows}
-
-    @property
-    def text(self) -> str:
-        inputs = " ".join(f"({n} bf16 [{' '.join(map(str, s))}])" for n, s in self.shapes.items())
-        return f"""
-(defmodel attention [{inputs}]
-  "softmax(q kᵀ / √d) v, where no later key is seen if it is causal."
-  (sdpa q k v :causal {str(self.causal).lower()}))
-"""
-
-    @property
-    def bytes(self) -> int:
-        """Of queries, keys, values and results."""
-        rows = 2 * self.heads * self.queries + 2 * self.key_heads * self.keys
-        return self.batch * rows * self.width * BF16.size
-
-    @property
-    def flops(self) -> float:
-        """Of both products, where keys are seen."""
-        seen = self.queries * self.keys
-        if self.causal:
-            seen = sum(min(i + 1, self.keys) for i in range(self.queries))
-        return 4.0 * self.batch * self.heads * self.width * seen
-
-    def draw(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Random inputs, as they lie in memory."""
-        rng = np.random.default_rng(len(self.name))
-        return {n: to_memory(rng.standard_normal(s, np.float32), BF16) for n, s in self.shapes.items()}
-
-    def want(
-        self, data: Mapping[str, np.ndarray[Any, Any]], batch: int, head: int
-    ) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The result for a head in float64."""
-        group = self.heads // self.key_heads
-        q, k, v = (
-            from_memory(data[n][batch, h], BF16).astype(np.float64)
-            for n, h in (("q", head), ("k", head // group), ("v", head // group))
-        )
-        scores = q @ k.T / self.width**0.5
-        if self.causal:
-            scores = np.where(np.tri(self.queries, self.keys, dtype=bool), scores, -np.inf)
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        found: np.ndarray[Any, np.dtype[np.float64]] = weights @ v / weights.sum(axis=1, keepdims=True)
-        return found
-
-
-GPU_CASES = (
-    Case("full b2 h32/8 s4096 d128", 2, 32, 8, 4096, 4096, 128),
-    Case("causal b2 h32/8 s4096 d128", 2, 32, 8, 4096, 4096, 128, causal=True),
-    Case("decode b4 h32/8 kv32768 d128", 4, 32, 8, 1, 32768, 128),
-    Case("16 queries b1 h32/8 kv32768 d128", 1, 32, 8, 16, 32768, 128, splits={"e": 32}),
-)
-
-CPU_CASES = (
-    Case("full b1 h4/2 s512 d64", 1, 4, 2, 512, 512, 64),
-    Case("causal b1 h4/2 s512 d64", 1, 4, 2, 512, 512, 64, causal=True),
-    Case("16 queries b1 h4/2 kv2048 d64", 1, 4, 2, 16, 2048, 64, splits={"e": 4}),
-)
 
 
 @dataclass(frozen=True)
@@ -178,17 +97,17 @@ def compiled(case: Case, rung: Rung, target: str) -> Plan:
     return compile_plan(Source(case.name, case.text), options)
 
 
-def steps(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """What a plan launches, whatever its buffers and axes are called."""
-    kernels = [plan.kernels[launch.kernel].step for launch in plan.variants[0].launches]
-    return tuple((identity(*k.kernels), str(k.schedule)) for k in kernels)
+def steps(plan: Plan) -> str:
+    """A name of what a plan launches, whatever its buffers and axes are called."""
+    launched = [plan.kernels[launch.kernel].step for launch in plan.variants[0].launches]
+    return "\n".join(f"{identity(*step.kernels)} {step.schedule}" for step in launched)
 
 
 def scratch(plan: Plan) -> int:
     """Bytes of the arena beside inputs and outputs."""
     (variant,) = plan.variants
     own = (b for b in variant.buffers if b.role in (Role.INPUT, Role.OUTPUT))
-    return variant.arena - sum(int(np.prod(b.shape)) * b.dtype.size for b in own)
+    return variant.arena - sum(math.prod(dim.value(e, {}) for e in b.shape) * b.dtype.size for b in own)
 
 
 # -- machines
@@ -274,11 +193,17 @@ class OnCpu:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A rung as it was measured; one whose plan is that of the rung before has its figures.
+class Figures:
+    """Of a plan: seconds and how far its result is off, or why it has none."""
 
-    One that did not run, or whose result is wrong, says why and has none.
-    """
+    seconds: float | None = None
+    error: float | None = None
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A rung as it was measured; one whose plan is the `same` as that of the rung before has its figures."""
 
     rung: str
     rules: int
@@ -291,71 +216,52 @@ class Row:
     failure: str
 
 
-def measured(machine: Machine, case: Case, rungs: Sequence[Rung], plans: Sequence[Plan]) -> list[Row]:
-    """All rungs of a case."""
-    data = case.draw()
-    works, errors, failures = dict[str, Contestant](), dict[str, float](), dict[str, str]()
-    sessions, first = [], None
-    for name, plan in _distinct(rungs, plans).items():
+def measured(machine: Machine, case: Case, plans: Iterable[Plan]) -> dict[str, Figures]:
+    """Every plan of a case, each once."""
+    data, found = case.draw(), dict[str, Figures]()
+    places = {(b, h) for b in (0, case.batch - 1) for h in (0, case.heads - 1)}
+    wanted = {place: case.want(data, *place) for place in places}
+    works, sessions, first = dict[str, Contestant](), list[Session](), None
+    for key, plan in {steps(plan): plan for plan in plans}.items():
         try:
             session = Session(plan)
             result = session(**data)["out"].astype(np.float32)
             first = result if first is None else first
-            errors[name] = max(_error(case, data, result), _apart(result, first))
-            if errors[name] <= TOLERANCE:
-                works[name] = machine.contestant(session, data)
+            error = max(_apart(result, first), *(_apart(result[p], want) for p, want in wanted.items()))
+            if error <= TOLERANCE:
+                works[key] = machine.contestant(session, data)
                 sessions.append(session)  # which owns the memory that is worked on
-            else:
-                failures[name] = f"wrong by {errors[name]:.2g}"
-        except LumiError as error:
-            failures[name] = error.message
+            found[key] = Figures(error=error, failure="" if key in works else f"wrong by {error:.2g}")
+        except LumiError as failure:
+            found[key] = Figures(failure=failure.message)
     once = sum(work() for work in works.values())
     least, most = ROUNDS
-    seconds = interleaved(works, max(least, min(most, int(MOST / once)))) if works else {}
-    return list(_rows(rungs, plans, seconds, errors, failures))
-
-
-def _distinct(rungs: Sequence[Rung], plans: Sequence[Plan]) -> dict[str, Plan]:
-    """The plans that are not the same as that of the rung before, by the name of their rung."""
-    before, found = None, {}
-    for rung, plan in zip(rungs, plans, strict=True):
-        if steps(plan) != before:
-            found[rung.name] = plan
-        before = steps(plan)
-    return found
-
-
-def _rows(
-    rungs: Sequence[Rung],
-    plans: Sequence[Plan],
-    seconds: Mapping[str, float],
-    errors: Mapping[str, float],
-    failures: Mapping[str, str],
-) -> Iterator[Row]:
-    timed = ""
-    for rung, plan in zip(rungs, plans, strict=True):
-        timed = rung.name if rung.name in {**seconds, **failures} else timed
-        yield Row(
-            rung=rung.name,
-            rules=rung.rules,
-            same=timed != rung.name,
-            kernels=tuple(plan.kernels[x.kernel].schedule.template for x in plan.variants[0].launches),
-            launches=len(plan.variants[0].launches),
-            scratch=scratch(plan),
-            seconds=seconds.get(timed),
-            error=errors.get(timed),
-            failure=failures.get(timed, ""),
-        )
-
-
-def _error(case: Case, data: Mapping[str, np.ndarray[Any, Any]], result: np.ndarray[Any, Any]) -> float:
-    """How far the first and last head of the first and last sequence are from float64, by the norms."""
-    places = {(b, h) for b in (0, case.batch - 1) for h in (0, case.heads - 1)}
-    return max(_apart(result[b, h], case.want(data, b, h)) for b, h in places)
+    rounds = max(least, min(most, int(MOST / once))) if works else 0
+    medians = interleaved(works, rounds)
+    return {key: replace(figures, seconds=medians.get(key)) for key, figures in found.items()}
 
 
 def _apart(found: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> float:
     return float(np.linalg.norm(found - want) / np.linalg.norm(want))
+
+
+def rows(rungs: Sequence[Rung], plans: Sequence[Plan], figures: Mapping[str, Figures]) -> list[Row]:
+    """What is told of the rungs of a ladder."""
+    found, before = [], None
+    for rung, plan in zip(rungs, plans, strict=True):
+        (variant,), key = plan.variants, steps(plan)
+        row = Row(
+            rung=rung.name,
+            rules=rung.rules,
+            same=key == before,
+            kernels=tuple(plan.kernels[x.kernel].schedule.template for x in variant.launches),
+            launches=len(variant.launches),
+            scratch=scratch(plan),
+            **asdict(figures[key]),
+        )
+        found.append(row)
+        before = key
+    return found
 
 
 def table(rows: Sequence[Row], floor: float) -> str:
@@ -385,40 +291,48 @@ def _size(number: int) -> str:
 
 
 def run(machine: Machine, cases: Sequence[Case], make: Callable[..., Iterable[Plan]]) -> list[dict[str, Any]]:
-    """Measure and print the ladders of cases; `make(compiled, cases, rungs, targets)` maps side by side."""
+    """Measure and print the ladders of cases; `make` maps `compiled` over what it takes, as `map` does."""
     ladders = {"rules": rungs_of_rules()}
     if machine.target == "cuda":
         ladders["templates"] = rungs_of_templates()
-    wanted = [(case, what, rung) for case in cases for what, rungs in ladders.items() for rung in rungs]
-    made = make(
-        compiled, [c for c, _, _ in wanted], [r for _, _, r in wanted], [machine.target] * len(wanted)
-    )
-    plans = {(c.name, what, r.name): plan for (c, what, r), plan in zip(wanted, made, strict=True)}
+    left_out = {(r.without, r.barred): r for rungs in ladders.values() for r in rungs}
+    wanted = [(case, rung) for case in cases for rung in left_out.values()]
+    made = make(compiled, *zip(*wanted, strict=True), [machine.target] * len(wanted))
+    plans = {(c.name, r.without, r.barred): plan for (c, r), plan in zip(wanted, made, strict=True)}
     machine.prepare(plans.values())
     found = []
     for case in cases:
         floor = max(case.bytes / machine.bandwidth, case.flops / machine.peak)
-        print(f"\n**{case.name}**, floor {floor * 1e6:,.1f} µs", flush=True)
         told: dict[str, Any] = {"name": case.name, "bytes": case.bytes, "flops": case.flops, "floor": floor}
+        mine = {key[1:]: plan for key, plan in plans.items() if key[0] == case.name}
+        figures = measured(machine, case, mine.values())
+        print(f"\n**{case.name}**, floor {floor * 1e6:,.1f} µs", flush=True)
         for what, rungs in ladders.items():
-            rows = measured(machine, case, rungs, [plans[case.name, what, r.name] for r in rungs])
-            print(f"\n{table(rows, floor)}", flush=True)
-            told[what] = [asdict(row) for row in rows]
+            told_of = rows(rungs, [mine[r.without, r.barred] for r in rungs], figures)
+            print(f"\n{table(told_of, floor)}", flush=True)
+            told[what] = [asdict(row) for row in told_of]
         found.append(told)
     return found
 
 
 def main(target: str, names: Sequence[str], output: Path | None) -> None:
-    """Measure the cases of a target whose names contain one of `names`, and write JSON if asked for."""
-    cases = GPU_CASES if target == "cuda" else CPU_CASES
-    cases = tuple(c for c in cases if not names or any(part in c.name for part in names))
+    """Measure the cases of a target whose names contain one of `names`, and write JSON if asked for.
+
+    The exit status tells whether every plan ran and was right.
+    """
+    every: Sequence[Case] = GPU_CASES if target == "cuda" else CPU_CASES
+    cases = tuple(c for c in every if not names or any(part in c.name for part in names))
+    if not cases:
+        sys.exit(f"no case has {' or '.join(names)} in its name")
     with ProcessPoolExecutor(min(8, cpu_count() or 1), get_context("spawn")) as pool:
         machine: Machine = OnGpu() if target == "cuda" else OnCpu()
         head = {"command": f"python {' '.join(sys.argv)}", **machine.heading}
         head |= {"bandwidth": machine.bandwidth, "peak": machine.peak}
-        told = ", ".join(str(v) for v in machine.heading.values())
+        told = ", ".join(f"{name} {value}" for name, value in machine.heading.items())
         rates = f"{machine.bandwidth / 1e12:.3g} TB/s, {machine.peak / 1e12:.3g} TFLOP/s"
         print(f"{told}: {rates}", flush=True)
         found = run(machine, cases, pool.map)
     if output:
         output.write_text(json.dumps({**head, "cases": found}, indent=1) + "\n")
+    failed = [row for case in found for what in ("rules", "templates") for row in case.get(what, ())]
+    sys.exit(any(row["failure"] for row in failed))

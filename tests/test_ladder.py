@@ -66,7 +66,8 @@ def test_a_wrong_result_is_not_timed(ladder: ModuleType, monkeypatch: pytest.Mon
     case = small(ladder)
     monkeypatch.setattr(ladder.Case, "want", lambda self, *_: np.ones((self.queries, self.width)))
     rung = ladder.rungs_of_rules()[-1]
-    (row,) = ladder.measured(Counting(), case, [rung], [ladder.compiled(case, rung, "cpu")])
+    plan = ladder.compiled(case, rung, "cpu")
+    (row,) = ladder.rows([rung], [plan], ladder.measured(Counting(), case, [plan]))
     assert row.failure.startswith("wrong by ") and row.seconds is None
     assert f"| {row.failure} |" in ladder.table([row], 1.0)
 
