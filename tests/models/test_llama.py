@@ -187,7 +187,7 @@ def test_layers_are_one_region(module: Module, golden: Callable[..., None]) -> N
     options = Options(config=config, settings=BRIEF)
     work = compile_model(Source(FILE.name, FILE.read_text()), options)
     layers = [(v, r) for v in work.variants for r in v.regions if r.scope.startswith("model.layers.")]
-    assert len(layers) == 4
-    assert len({v.key(r) for v, r in layers}) == 2
+    assert len(layers) == 6
+    assert len({v.key(r) for v, r in layers}) == 3
     golden(inspect.show(work, Stage.HLIR), name="hlir")
     golden(inspect.show(work, Stage.KERNELS), name="kernels")
