@@ -99,6 +99,8 @@ CAUSAL = bin_("le", Pos("j"), Pos("i"))
 WINDOW = bin_("lt", Pos("i"), add(Pos("j"), 3.0))
 MASKED = Sel(CAUSAL, X, const(-INF))
 KEPT = Sel(CAUSAL, X, const(0.0))
+EQUAL = bin_("eq", Pos("i"), Pos("j"))
+NEITHER = bin_("and", un("not", bin_("lt", Pos("i"), Pos("j"))), un("not", bin_("lt", Pos("j"), Pos("i"))))
 
 
 def positive(x: Term) -> Term:
@@ -195,12 +197,16 @@ MASK: dict[str, Seed] = {
     "idle-product-left": all_rules(total("j", mul(KEPT, Y))),
     "idle-product-right": all_rules(total("j", mul(Y, KEPT))),
     "restrict-domain": Seed(total("j", mul(KEPT, Y)), IJ),
+    "single-equal": Seed(total("j", Sel(EQUAL, X, const(0.0))), IJ),
+    "single-neither": Seed(total("j", Sel(NEITHER, X, const(0.0))), IJ),
+    "pick-operands": Seed(total("j", Sel(EQUAL, sub(X, T), const(0.0))), IJ),
 }
 
 EXACT: dict[str, Seed] = {
     "mul-one-right": Seed(mul(X, 1.0), IJ),
     "mul-one-left": all_rules(total("j", mul(X, T))),
     "add-zero-right": Seed(add(X, 0.0), IJ),
+    "and-true": Seed(Sel(bin_("and", CAUSAL, 1.0), X, const(0.0)), IJ),
     "add-zero-left": all_rules(total("j", weights(X))),
     "exp2-zero": Seed(add(exp2(const(0.0)), X), IJ),
     "recip-one": Seed(add(recip(const(1.0)), X), IJ),

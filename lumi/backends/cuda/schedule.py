@@ -176,7 +176,7 @@ def together(
 def _share_tiles(kernels: Sequence[Kernel], schedule: Schedule) -> bool:
     """Whether products on tensor cores can share a launch: sums, in groups with stages of one size."""
     found = [known.look(k, is_tf32(schedule)) for k in kernels]
-    if any(one.form is None or one.form.cascade is not None for one in found):
+    if any(one.form is None or one.form.carried is not None for one in found):
         return False
     return schedule.template == "mma" or not groups.apart([one.grouped(schedule) for one in found])
 

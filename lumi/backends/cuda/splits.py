@@ -45,7 +45,7 @@ def chunks(region: Region, hints: Sequence[Mapping[str, int]]) -> dict[str, int]
     """
     reduced = bound_axes([s.term for s in region.stores])
     results = max(_elements(region, s, hint) for s in region.stores for hint in hints)
-    products = shares.chunks(region, results, hints)
+    products = shares.chunks(region, results, hints) or shares.folds(region, hints)
     if products:
         return products if len(region.axes) < LIMIT else {}
     if results > FEW:

@@ -6,37 +6,16 @@ what it made of the products as the factor of the next ones, without leaving reg
 
 from __future__ import annotations
 
-from lumi.backends.clike.loops import loop_range
 from lumi.backends.clike.scope import Range
-from lumi.backends.cuda import ctype
-from lumi.backends.cuda.mma import masks
+from lumi.backends.cuda.mma.carry import CarryWriter
 from lumi.backends.cuda.mma.form import Computed, Product, Stored, Update
 from lumi.backends.cuda.mma.plan import Tile
-from lumi.backends.cuda.mma.turn import TurnWriter
 from lumi.backends.cuda.mma.writer import factors
-from lumi.backends.cuda.values import long
 from lumi.dtype import F32
-from lumi.llir import arithmetic, spell
-from lumi.llir.kernel import Load, Operand, Reduce
-from lumi.llir.program import axes_of
 
 
-class CascadeWriter(TurnWriter):
+class CascadeWriter(CarryWriter):
     """Writes the function of a form with a cascade."""
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether some tiles are skipped, later rows needing more of them."""
-        return bool(self.loop.guards)
-
-    def open_tile(self, high: str, wide: str) -> None:
-        """Find the first row and column; where tiles are skipped, the longest rows come first."""
-        w, plan = self.w, self.plan
-        place = f"tile / {wide}" if wide != "1" else "tile"
-        number = f"({high} - 1 - {place})" if self.is_sparse else f"({place})"
-        w.line(f"const int first_row = {number} * {plan.rows};")
-        column = "0" if wide == "1" else f"tile % {wide} * {plan.width_of(self.form.column)}"
-        w.line(f"const int first_column = {column};")
 
     # -- a cell
 
@@ -47,10 +26,7 @@ class CascadeWriter(TurnWriter):
         w.line("const int column = first_column + pair;")
         self.open_columns(form.column, "column")
         self.tiles.held.clear()
-        span = loop_range(w, self.loop, self.axis)
-        length = f"{span.stop} - {span.start}"
-        turns = w.declare("int", f"({length} + {plan.columns - 1}) / {plan.columns}", "turns")
-        self.spans(span, turns)
+        span = self.open_span()
         self.begin_carries()
         self._start_copies(span)
         rows = self._hold_rows()
@@ -62,45 +38,6 @@ class CascadeWriter(TurnWriter):
         self.finish_carries()
         self.store_all(form.stores)
         w.line("__syncthreads();")
-
-    def spans(self, span: Range, turns: str) -> None:
-        """The tiles that are not skipped, and among them those where nothing is masked."""
-        w, plan = self.w, self.plan
-
-        def test(name: str, text: masks.Test) -> None:
-            with w.block(f"const auto {name} = [&](int tile) "):
-                w.line(f"const int from = {span.start} + tile * {plan.columns};")
-                ends = {
-                    self.axis: ("(double)from", f"(double)(least(from + {plan.columns}, {span.stop}) - 1)"),
-                    self.form.row: ("(double)first_row", f"(double)({self._last_row()})"),
-                }
-                w.line(f"return {text(w, ends, f'from + {plan.columns} <= {span.stop}')};")
-            w.here.lines[-1] += ";"
-
-        w.line(f"Span live = {{0, {turns}}};")
-        if self.is_sparse:
-            test("may_hold", masks.may_hold(self.loop.guards))
-            w.line(f"live = all_that({turns}, may_hold);")
-        test("is_whole", masks.is_whole(self.masks))
-        w.line("Span whole = first_that(live, is_whole);")
-
-    def _last_row(self) -> str:
-        last = f"first_row + {self.plan.rows}"
-        return f"{last} - 1" if not self.tiles.row.stop else f"least({last}, {self.tiles.row.stop}) - 1"
-
-    def begin_carries(self) -> None:
-        """Declare what is carried."""
-        for carry in self.found.rows:
-            name = f"c_{spell.identifier(carry.previous)}"
-            start = ctype.literal(float(arithmetic.identity(carry.op, F32)), F32)
-            self.tiles.array(name, F32, True, None)
-            with self.each_row():
-                self.w.line(f"{name}[i] = {start};")
-            self.held(carry.previous, name, None)
-        for update in self.found.updates:
-            name = f"c_{spell.identifier(update.carry.previous)}"
-            self.tiles.array(name, F32, True, update.product.columns, " = {}")
-            self.held(update.carry.previous, name, update.product.columns)
 
     # -- factors
 
@@ -169,16 +106,6 @@ class CascadeWriter(TurnWriter):
     def _depth(self, factor: Stored) -> int:
         product = next(p for p in self.found.products if p.a == factor)
         return self.plan.depth_of(product)
-
-    def hold_loads(self) -> None:
-        """Keep what is loaded for rows and does not change from turn to turn."""
-        roots: list[Operand] = [s.value for s in self.loop.body if isinstance(s, Reduce)]
-        roots += [c.value for c in self.form.computed] + [c.next for c in self.found.rows]
-        for var in self.below(roots):
-            definition = self.form.program.definitions[var]
-            axes = long(self.kernel, axes_of(definition))
-            if isinstance(definition, Load) and self.form.row in axes and self.axis not in axes:
-                self.tiles.hold(var)
 
     # -- a turn
 
@@ -250,21 +177,6 @@ class CascadeWriter(TurnWriter):
             self._add(update, None if number else span)
         self.advance_rows()
 
-    def advance_rows(self) -> None:
-        """Make the next values of rows the previous ones."""
-        w = self.w
-        with self.each_row():
-            for carry in self.found.rows:
-                name = self.tiles.held[carry.previous].name
-                if carry.previous in self.partial:
-                    reduced, factor = self.partial[carry.previous]
-                    text = (
-                        f"{name}[i]" if factor is None else f"{name}[i] * {self.tiles.held[factor].name}[i]"
-                    )
-                    w.line(f"{name}[i] = {text} + {self.tiles.held[reduced].name}[i];")
-                else:
-                    w.line(f"{name}[i] = {self.tiles.held[carry.next].name}[i];")
-
     def _add(self, update: Update, wait: Range | None) -> None:
         """Scale a sum so far, and add the products of what the turn computed, once their factors came."""
         w, plan, product = self.w, self.plan, update.product
@@ -297,15 +209,3 @@ class CascadeWriter(TurnWriter):
         width = 2 * self.tiles.columns[update.product.columns].count
         with self.each_row(), self.w.block(f"#pragma unroll\nfor (int j = 0; j < {width}; j++) "):
             self.w.line(f"{result}[i][j] *= {factor}[i];")
-
-    def finish_carries(self) -> None:
-        """Join what threads summed up alone, and call what was carried by its last name."""
-        w = self.w
-        for carry in self.found.rows:
-            held = self.tiles.held[carry.previous]
-            if carry.previous in self.partial:
-                with self.each_row():
-                    w.line(f"{held.name}[i] = quad_sum({held.name}[i]);")
-            self.tiles.held[carry.final] = held
-        for update in self.found.updates:
-            self.tiles.held[update.carry.final] = self.tiles.held[update.carry.previous]

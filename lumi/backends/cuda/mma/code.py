@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lumi.backends.cuda.mma.cascade import CascadeWriter
+from lumi.backends.cuda.mma.folded import FoldWriter
 from lumi.backends.cuda.mma.form import RefusalError
 from lumi.backends.cuda.mma.plan import Plan, plan
 from lumi.backends.cuda.mma.recognise import recognise
@@ -22,11 +23,12 @@ def write(
     `beside` are the names of the buffers of a launch that it shares with others, which must be sums.
     """
     made = plan(recognise(kernel, TF32 in options.items()), options)
-    if made.form.cascade is None:
+    if made.form.carried is None:
         return SumWriter(made, name, beside).function(), made
     if beside is not None:
         raise RefusalError("a loop that carries values around runs beside others")
-    return CascadeWriter(made, name).function(), made
+    writer = CascadeWriter(made, name) if made.form.folded is None else FoldWriter(made, name)
+    return writer.function(), made
 
 
 def grid(made: Plan) -> tuple[tuple[Extent, int], ...]:

@@ -1,9 +1,11 @@
 """What a kernel is when tensor cores compute it: products over tiles of rows and columns.
 
-Two forms are known.  Without a loop that carries values around, products are summed up and what follows
+Three forms are known.  Without a loop that carries values around, products are summed up and what follows
 is stored: a matrix product and all that is fused with it.  With one, each turn multiplies rows by a tile
 of positions, makes something of the results, and multiplies that by the rows at these positions: a
-cascade, such as attention.  Nothing but the kernel's statements says which it is.
+cascade, such as attention.  Or it makes a few numbers of each row of what tile after tile of columns sums
+up, which is then folded: the loss of a classifier, whose products nothing stores.  Nothing but the kernel's
+statements says which it is.
 """
 
 from __future__ import annotations
@@ -123,7 +125,8 @@ class Form:
     """A kernel that tensor cores compute: products of factors of type `dtype`, in f32; of f32 in TF32.
 
     `row` and `column` are the axes of a tile of the results; the other axes of the grid, `outer`, have one
-    position in a cell.  It has `sums` or a `cascade`.
+    position in a cell.  It has `sums` or a `cascade`; sums whose columns a cell takes tile after tile are
+    `folded` by a cascade that sums nothing up.
     """
 
     program: Program
@@ -134,6 +137,12 @@ class Form:
     sums: tuple[Sums, ...]
     cascade: Cascade | None
     stores: tuple[Store, ...]
+    folded: Cascade | None = None
+
+    @property
+    def carried(self) -> Cascade | None:
+        """The loop that carries values around, if there is one."""
+        return self.cascade or self.folded
 
     @property
     def is_tf32(self) -> bool:

@@ -284,7 +284,7 @@ def _fault(made: Plan) -> str:
     form = made.form
     if made.rows % (STEP * made.high) or made.columns % (STEP * made.wide) or made.depth % STEP:
         return "its warps do not share its tile"
-    if form.cascade is not None and (made.wide > 1 or made.columns % STEP):
+    if form.carried is not None and (made.wide > 1 or made.columns % STEP):
         return "its warps do not share its rows"
     if any(not c.exact for c in form.computed) and not may_have(form, made.parts):
         return f"a computed factor of {form.dtype} cannot be {made.parts} halves"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lumi import dim
-from lumi.backends.cuda.mma.form import Form, Product, Stored
+from lumi.backends.cuda.mma.form import Cascade, Form, Product, Stored
 from lumi.backends.cuda.mma.plan import STEP, Plan, up
 from lumi.llir.kernel import Map, Reduce
 from lumi.search.guard import active_share
@@ -79,6 +79,7 @@ def seconds(found: Sequence[tuple[Plan, float]], dims: Mapping[str, int], machin
         work = (one.products + ALONE * one.elements) / filled
         waiting = LATENCY / max(made.stages - 1, 0.7) / here
         cell = count * (max(work, waiting) + PAUSE / here) + 2 * LATENCY / here + epilogue(made)
+        cell += ALONE * folding(made, size, dims) / filled
         longest, asked = max(longest, cell), asked + own * count * one.bytes
         least += traffic / machine.bandwidth
     waves = cells / machine.units
@@ -95,8 +96,39 @@ def _sizes(made: Plan, dims: Mapping[str, int]) -> dict[str, int]:
 def _cells(made: Plan, sizes: Mapping[str, int]) -> int:
     """Cells of a kernel."""
     form = made.form
-    high, wide = -(-sizes[form.row] // made.rows), -(-sizes[form.column] // made.width_of(form.column))
-    return high * wide * math.prod(sizes[a] for a in form.outer)
+    return -(-sizes[form.row] // made.rows) * wide(made, sizes) * math.prod(sizes[a] for a in form.outer)
+
+
+def wide(made: Plan, sizes: Mapping[str, int]) -> int:
+    """Cells along the columns: one where they are folded."""
+    column = made.form.column
+    return 1 if made.form.folded is not None else -(-sizes[column] // made.width_of(column))
+
+
+def _tiles(made: Plan, sizes: Mapping[str, int], dims: Mapping[str, int]) -> float:
+    """Tiles of columns that a cell takes, those that are skipped left out."""
+    if made.form.folded is None:
+        return 1.0
+    return max(_walked(made, made.form.folded, sizes, dims), 1.0)
+
+
+def _walked(made: Plan, cascade: Cascade, sizes: Mapping[str, int], dims: Mapping[str, int]) -> float:
+    """Tiles of the positions of a loop, those that are skipped left out."""
+    length = sizes[cascade.axis]
+    if cascade.loop.chunk is not None:
+        length = -(-length // sizes[cascade.loop.chunk])
+    turns = float(-(-length // made.columns))
+    if cascade.loop.guards:
+        tiles = dict.fromkeys(sizes, 1) | {made.form.row: made.rows, cascade.axis: made.columns}
+        turns *= active_share(cascade.loop.guards, sizes, tiles, dims)
+    return turns
+
+
+def folding(made: Plan, sizes: Mapping[str, int], dims: Mapping[str, int]) -> float:
+    """Cycles that a cell takes to fold the products of its tiles of columns."""
+    if made.form.folded is None:
+        return 0.0
+    return _tiles(made, sizes, dims) * _elements(made.form.folded, made)
 
 
 def peak(form: Form) -> float:
@@ -111,9 +143,9 @@ def flops(form: Form, dims: Mapping[str, int]) -> float:
     for product in form.products:
         axes = (form.row, product.columns, product.summed, *product.outer_summed)
         found += 2.0 * outer * math.prod(sizes[a] for a in axes)
-    if form.cascade is None or not form.cascade.loop.guards:
+    if form.carried is None or not form.carried.loop.guards:
         return found
-    return found * active_share(form.cascade.loop.guards, sizes, dict.fromkeys(sizes, 1), dims)
+    return found * active_share(form.carried.loop.guards, sizes, dict.fromkeys(sizes, 1), dims)
 
 
 def _resident(made: Plan) -> int:
@@ -126,15 +158,9 @@ def turns(made: Plan, sizes: Mapping[str, int], dims: Mapping[str, int]) -> floa
     """Turns of a cell, those that are skipped left out."""
     cascade = made.form.cascade
     if cascade is None:
-        return float(sum(_stages(made, s.products[0], sizes) for s in made.form.sums))
-    length = sizes[cascade.axis]
-    if cascade.loop.chunk is not None:
-        length = -(-length // sizes[cascade.loop.chunk])
-    turns = float(-(-length // made.columns))
-    if cascade.loop.guards:
-        tiles = dict.fromkeys(sizes, 1) | {made.form.row: made.rows, cascade.axis: made.columns}
-        turns *= active_share(cascade.loop.guards, sizes, tiles, dims)
-    return max(turns, 1.0)
+        stages = sum(_stages(made, s.products[0], sizes) for s in made.form.sums)
+        return stages * _tiles(made, sizes, dims)
+    return max(_walked(made, cascade, sizes, dims), 1.0)
 
 
 def _stages(made: Plan, product: Product, sizes: Mapping[str, int]) -> int:
@@ -160,20 +186,19 @@ def turn(made: Plan, rate: float) -> Turn:
         for factor in (product.a, product.b):
             if isinstance(factor, Stored) and not (form.cascade is not None and factor is product.a):
                 moved[factor] = float(made.tile(factor).size)
-    return Turn(products, _elements(form, made), sum(moved.values()))
+    elements = 0.0 if form.cascade is None else _elements(form.cascade, made)
+    return Turn(products, elements, sum(moved.values()))
 
 
-def _elements(form: Form, made: Plan) -> float:
-    """Cycles of what a turn of a cascade makes of its products."""
-    if form.cascade is None:
-        return 0.0
-    axis, work = form.cascade.axis, 0.0
-    for statement in form.cascade.loop.body:
-        if isinstance(statement, Map) and {axis, form.row} <= set(statement.axes):
+def _elements(cascade: Cascade, made: Plan) -> float:
+    """Cycles of what is made of the products of a tile of positions."""
+    work = 0.0
+    for statement in cascade.loop.body:
+        if isinstance(statement, Map) and {cascade.axis, made.form.row} <= set(statement.axes):
             work += PRICES.get(statement.op, 1)
         elif isinstance(statement, Reduce):
             work += 1.0
-    rescaled = sum(made.width_of(u.product.columns) for u in form.cascade.updates if u.factor is not None)
+    rescaled = sum(made.width_of(u.product.columns) for u in cascade.updates if u.factor is not None)
     return made.rows * (work * made.columns + rescaled) / LANES
 
 

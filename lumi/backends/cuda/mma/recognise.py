@@ -112,12 +112,15 @@ class _Recogniser:
     def _tiles(self, folds: Sequence[Fold], loop: Loop | None) -> Iterator[tuple[str, str]]:
         """Axes for rows and columns of a tile, the best first."""
         grid = set(long(self.kernel, self.kernel.grid))
+        looped = set() if loop is None else set(long(self.kernel, loop.axes))
+        sums_up = any(len(f.terms) == 2 and looped & set(f.over) for f in folds)
+        grid |= set() if sums_up else looped
         seen: dict[tuple[str, str], None] = {}
         for fold in folds:
             if len(fold.terms) != 2:
                 continue
             first, second = (self.factors.axes(t) for t in fold.terms)
-            if loop is not None and not set(loop.axes) & set(fold.over):
+            if sums_up and not looped & set(fold.over):
                 continue
             for left, right in ((first, second), (second, first)):
                 rows = self.factors.ranked(left - right & left)
@@ -132,15 +135,20 @@ class _Recogniser:
     # -- the form
 
     def _form(self, loop: Loop | None, folds: Sequence[Fold], row: str, column: str) -> Form:
-        cascade, sums = None, tuple[Sums, ...]()
+        cascade, folded, sums = None, None, tuple[Sums, ...]()
         if loop is None:
             sums = self._sums(folds, row, column)
-            dtype = self._dtype(p for s in sums for p in s.products)
+        elif column in loop.axes:
+            folded = self._cascade(loop, row, column)
+            sums = (Sums(folded.products, None),)
+            if len({(p.summed, p.outer_summed) for p in folded.products}) > 1:
+                raise RefusalError("products of its loop are summed over several axes")
         else:
             cascade = self._cascade(loop, row, column)
-            dtype = self._dtype((*cascade.products, *(u.product for u in cascade.updates)))
+        carried = () if cascade is None else (*cascade.products, *(u.product for u in cascade.updates))
+        dtype = self._dtype((*(p for s in sums for p in s.products), *carried))
         outer = tuple(a for a in long(self.kernel, self.kernel.grid) if a not in (row, column))
-        form = Form(self.program, row, column, outer, dtype, sums, cascade, self.stores)
+        form = Form(self.program, row, column, outer, dtype, sums, cascade, self.stores, folded)
         self._check_stores(form)
         return form
 
@@ -152,7 +160,7 @@ class _Recogniser:
         return found.pop()
 
     def _check_stores(self, form: Form) -> None:
-        grid = {form.row, form.column, *form.outer}
+        grid = {form.row, form.column, *form.outer} - set(form.folded.loop.axes if form.folded else ())
         for store in form.stores:
             mine = set(long(self.kernel, store.axes))
             if not mine <= grid:
@@ -187,24 +195,26 @@ class _Recogniser:
                     if statement.chunk is not None:
                         raise RefusalError("a sum inside its loop runs in chunks")
                     folds = [self.table[c.final] for c in statement.carries]
-                    made = [self._turn(f, row, axis) for f in folds if isinstance(f, Fold)]
+                    made = [self._turn(f, row, axis, column) for f in folds if isinstance(f, Fold)]
                     products += made
                 case Loop():
                     raise RefusalError("it has a loop in its loop that carries values around")
                 case Dot() if axis in statement.over:
                     sums[statement.var] = self._sum(statement, row, axis, column)
                 case Dot():
-                    products.append(self._turn(statement, row, axis))
+                    products.append(self._turn(statement, row, axis, column))
                 case Reduce():
                     self._check_reduction(statement, row, axis)
                 case _:
                     pass
-        return self._carries(loop, axis, tuple(products), sums, row)
+        return self._carries(loop, axis, tuple(products), sums, row, column == axis)
 
-    def _turn(self, fold: Fold | Dot, row: str, axis: str) -> Product:
+    def _turn(self, fold: Fold | Dot, row: str, axis: str, column: str) -> Product:
         """A product of a turn of the loop, whose columns are the positions of the turn."""
         found = self.factors.product(fold.var, fold, row, axis)
         extent = self.kernel.axes[found.summed]
+        if column == axis:
+            return found
         if found.outer_summed:
             raise RefusalError("a sum inside its loop runs over several axes")
         if not isinstance(extent, int) or extent > TURN:
@@ -245,8 +255,15 @@ class _Recogniser:
             raise RefusalError(f"it reduces {statement.dtype} by {statement.op}")
 
     def _carries(
-        self, loop: Loop, axis: str, products: tuple[Product, ...], sums: Mapping[str, Product], row: str
+        self,
+        loop: Loop,
+        axis: str,
+        products: tuple[Product, ...],
+        sums: Mapping[str, Product],
+        row: str,
+        folded: bool,
     ) -> Cascade:
+        """The loop, which sums products up or with `folded` does not."""
         updates, rows = list[Update](), list[Carry]()
         columns = {p.columns for p in sums.values()}
         for carry in loop.carries:
@@ -261,7 +278,7 @@ class _Recogniser:
                 raise RefusalError("it carries values that have no rows")
             else:
                 rows.append(carry)
-        if len(updates) != len(sums) or not updates:
+        if len(updates) != len(sums) or bool(updates) == folded:
             raise RefusalError("its loop sums no products up, or uses such sums otherwise")
         if not products:
             raise RefusalError("its loop computes no product to multiply with")

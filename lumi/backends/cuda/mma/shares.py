@@ -11,13 +11,22 @@ from lumi.backends.cuda.mma.plan import STEP
 from lumi.field.access import Access
 from lumi.field.region import Region
 from lumi.field.term import Bin, In, Red, Term, Un
-from lumi.field.traverse import postorder
+from lumi.field.traverse import free_axes, postorder
 
 LONG = 4096
 """Terms of a sum that is worth it."""
 
 FEW = 1 << 18
 """Results at most: with more, tiles of them keep the GPU busy."""
+
+ROWS = 64
+"""Rows at least of products that are folded: a vector's are bound by memory."""
+
+TURN = 512
+"""Terms of a product that a turn of a cascade takes whole: with more it is folded."""
+
+MANY = 1 << 13
+"""Rows of them at most: with more, tiles of them keep the GPU busy."""
 
 CHUNKS = 8
 """Chunks of a sum."""
@@ -36,10 +45,32 @@ def chunks(region: Region, results: int, hints: Sequence[Mapping[str, int]]) -> 
     if results > FEW or len(axes) != 1 or len(sums[0].axes) != 1:
         return {}
     (axis,) = sums[0].axes
-    extent = region.axes[axis].extent
-    if not isinstance(extent, int) or extent < LONG or extent % (CHUNKS * PIECE):
+    if not _is_cut(region, axis):
         return {}
     return {axis: CHUNKS} if all(_is_product(region, t, hints) for t in sums) else {}
+
+
+def folds(region: Region, hints: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The number of chunks of the axis along which a region reduces sums of products of halves, or none.
+
+    A cell takes all columns of a tile of rows, of which there may be too few for the GPU.
+    """
+    roots = [s.term for s in region.stores]
+    free, found = free_axes(roots), dict[str, int]()
+    for term in (t for t in postorder(roots) if isinstance(t, Red) and len(t.axes) == 1):
+        (axis,) = term.axes
+        sums = [t for t in postorder([term.body]) if isinstance(t, Red) and axis in free[id(t)]]
+        long = [t for t in sums if _size(region, frozenset(t.axes), hints) > TURN]
+        few = ROWS <= _size(region, free[id(term)], hints) <= MANY
+        if few and _is_cut(region, axis) and any(_is_product(region, t, hints) for t in long):
+            found[axis] = CHUNKS
+    return found if len(found) == 1 else {}
+
+
+def _is_cut(region: Region, axis: str) -> bool:
+    """Whether an axis is long enough to be cut into chunks, and they begin at multiples of a piece."""
+    extent = region.axes[axis].extent
+    return isinstance(extent, int) and extent >= LONG and not extent % (CHUNKS * PIECE)
 
 
 def _is_product(region: Region, total: Red, hints: Sequence[Mapping[str, int]]) -> bool:

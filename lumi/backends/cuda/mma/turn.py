@@ -30,8 +30,8 @@ class TurnWriter(TensorWriter):
 
     def __init__(self, plan: Plan, name: str) -> None:
         super().__init__(plan, name)
-        assert plan.form.cascade is not None, "a form without a cascade is written as sums"
-        self.found: Cascade = plan.form.cascade
+        assert plan.form.carried is not None, "a form that carries nothing around is written as sums"
+        self.found: Cascade = plan.form.carried
         self.loop = self.found.loop
         self.masks = masks.find(self.form.program, self.found)
         self.partial = {c.previous: r for c in self.found.rows if (r := self._partial(c)) is not None}

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from lumi.backends.clike.loops import loop_range
 from lumi.backends.clike.scope import Range
 from lumi.backends.cuda.mma.cascade import CascadeWriter
 from lumi.backends.cuda.mma.form import Computed, Product, Stored, Update
@@ -30,10 +29,7 @@ class _Turns(Role, CascadeWriter):
 
     def open_span(self) -> Range:
         """The positions of the loop, and the tiles of them that are not skipped."""
-        span = loop_range(self.w, self.loop, self.axis)
-        length = f"{span.stop} - {span.start}"
-        turns = self.w.declare("int", f"({length} + {self.plan.columns - 1}) / {self.plan.columns}", "turns")
-        self.spans(span, turns)
+        span = super().open_span()
         self.w.line("settle(live);")
         self.w.line("settle(whole);")
         return span
@@ -185,11 +181,6 @@ class CascadeUse(_Turns):
             self._loop(span, "live.first", whole=False)
         w.line("rows.release(rows.slot);")
         w.line("rows.next();")
-
-    @property
-    def is_never_ragged(self) -> bool:
-        """Whether no tile of the loop is masked or ends behind it."""
-        return not (self.masks.terms or self.is_sparse or self.may_end_within)
 
     def open_turn(self, span: Range) -> None:
         """Find the positions of a turn."""

@@ -11,6 +11,7 @@ from lumi.backends.cuda.mma.recognise import recognise
 from lumi.backends.cuda.tensormap import Box
 from lumi.backends.cuda.wgmma.ahead import CascadeAhead, CascadeFeedAhead
 from lumi.backends.cuda.wgmma.cascade import CascadeFeed, CascadeUse
+from lumi.backends.cuda.wgmma.folded import FoldFeed, FoldUse
 from lumi.backends.cuda.wgmma.plan import SHARES, GroupPlan, plan
 from lumi.backends.cuda.wgmma.roles import Role
 from lumi.backends.cuda.wgmma.sums import SumFeed, SumUse
@@ -63,7 +64,7 @@ def _maps_of(step: Step, made: GroupPlan) -> list[Box]:
 
 def apart(found: Sequence[GroupPlan]) -> str:
     """Why kernels cannot share a launch; empty when they can."""
-    if any(made.form.cascade is not None for made in found):
+    if any(made.form.carried is not None for made in found):
         return "only sums run beside others"
     return "their stages differ" if len({made.stage for made in found}) > 1 else ""
 
@@ -100,6 +101,8 @@ def _shared_function(
 
 def _roles(made: GroupPlan, name: str) -> tuple[Role, Role]:
     """Those that copy and those that multiply."""
+    if made.form.folded is not None:
+        return FoldFeed(made, name), FoldUse(made, name)
     if made.form.cascade is None:
         return SumFeed(made, name), SumUse(made, name)
     if made.ahead:

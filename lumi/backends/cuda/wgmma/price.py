@@ -77,13 +77,14 @@ class _Share:
 def _share(made: GroupPlan, dims: Mapping[str, int]) -> _Share:
     form, axes = made.form, made.form.program.kernel.axes
     sizes = {a: max(dim.value(e, dims), 1) for a, e in axes.items()}
-    high, wide = -(-sizes[form.row] // made.rows), -(-sizes[form.column] // made.width_of(form.column))
+    high, wide = -(-sizes[form.row] // made.rows), common.wide(made, sizes)
     turns, turn = common.turns(made, sizes, dims), common.turn(made, RATE)
     products = turn.products if form.cascade is None else _products(made)
     work = max(products, turn.elements) + (1 - HIDDEN[made.groups]) * min(products, turn.elements)
     work *= (ONE_GROUP if made.groups == 1 else 1.0) * (1.0 if made.bulk else COPIED)
     work += SIGNALLED[form.cascade is not None]
     end = common.epilogue(made) * (1 - HIDDEN_END if made.ahead else 1.0)
+    end += common.folding(made, sizes, dims)
     cells = high * wide * math.prod(sizes[a] for a in form.outer)
     return _Share(cells, turns * work + end, turns * turn.bytes)
 
