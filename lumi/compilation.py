@@ -14,6 +14,7 @@ from lumi.hlir.graph import Graph
 from lumi.interpreter.module import Module
 from lumi.plan.box import Box
 from lumi.plan.plan import Plan
+from lumi.plan.reach import room
 from lumi.search.explain import Report, silent
 from lumi.search.search import Found
 from lumi.search.settings import Settings
@@ -98,6 +99,10 @@ class Traced:
         """Equal for regions that may share kernels: the same terms, and their dims' ranges and hints."""
         dims = sorted(region.dims() & set(self.box.free))
         return f"{region.key} {self.box.at(dims)}"
+
+    def hints(self, region: Region) -> tuple[dict[str, int], ...]:
+        """The dims that a region is searched at: a call at them leaves none of its buffers."""
+        return self.box.hints(room(region))
 
 
 @dataclass(slots=True)

@@ -134,7 +134,7 @@ def _lower(work: Compilation) -> None:
 def _splits(work: Compilation, variant: Traced, region: Region) -> Mapping[str, int]:
     """The axes to split that a region reduces: those that are asked for, else those that suit the target."""
     if not work.options.splits:
-        return open_backend(work.options.target).chunks(region, variant.box.hints())
+        return open_backend(work.options.target).chunks(region, variant.hints(region))
     reduced = bound_axes([s.term for s in region.stores])
     return {axis: count for axis, count in work.options.splits.items() if axis in reduced}
 
@@ -162,7 +162,7 @@ def _search(work: Compilation) -> None:
             settings = replace(
                 options.settings,
                 mode=Mode.NONE if stopped else options.settings.mode,
-                hints=variant.box.hints(),
+                hints=variant.hints(region),
                 ranges=variant.box.free,
                 splits=variant.splits.get(region.key, ()),
             )

@@ -177,7 +177,7 @@ class _Deriving:
         return replace(
             self.options.settings,
             mode=Mode.MODEL,
-            hints=self.variant.box.hints(),
+            hints=self.variant.hints(self.region),
             ranges=self.variant.box.free,
             splits=self.variant.splits.get(self.region.key, ()),
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from lumi.dim import DimRange
+from lumi import dim
+from lumi.dim import Dim, DimRange, Extent
 
 USUAL = 64
 """Where an unhinted dim is searched, if its range allows."""
@@ -28,11 +30,30 @@ class Box:
         fixed = [DimRange(name, value, value, ()) for name, value in self.bind.items()]
         return spelled([*fixed, *self.free.values()])
 
-    def hints(self) -> tuple[dict[str, int], ...]:
-        """Values for all free dims: the k-th hint of each, the last one where a dim has fewer."""
+    def hints(self, gaps: Collection[Extent] = ()) -> tuple[dict[str, int], ...]:
+        """Values for all free dims: the k-th hint of each, the last one where a dim has fewer.
+
+        Gaps are room that a call must find: where one would be negative, dims are lowered, the largest first.
+        """
         hints = {name: r.hints or (min(max(USUAL, r.low), r.high),) for name, r in self.free.items()}
         count = max(map(len, hints.values()), default=1)
-        return tuple({n: h[min(k, len(h) - 1)] for n, h in hints.items()} for k in range(count))
+        every = [{n: h[min(k, len(h) - 1)] for n, h in hints.items()} for k in range(count)]
+        for gap, values in itertools.product(gaps, every):
+            self._lower(values, gap)
+        return tuple(dict(pairs) for pairs in dict.fromkeys(tuple(values.items()) for values in every))
+
+    def _lower(self, values: dict[str, int], gap: Extent) -> None:
+        """Lower values as little as it takes for a gap not to be negative, if it grows as they fall."""
+        names = values.keys() & gap.names() if isinstance(gap, Dim) else set[str]()
+        for name in sorted(names, key=lambda n: (-values[n], n)):
+            tried = range(self.free[name].low, values[name] + 1)
+
+            def left(value: int, name: str = name) -> int:
+                return dim.value(gap, {**values, name: value})
+
+            if left(tried[-1]) < 0 and left(tried[0]) > left(tried[-1]):
+                fitting = bisect.bisect(tried, 0, key=lambda v: -left(v))
+                values[name] = tried[max(fitting - 1, 0)]
 
     def at(self, dims: Iterable[str]) -> Box:
         """The box as it is for something that depends on these free dims only."""

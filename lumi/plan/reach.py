@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lumi.dim import Extent
 from lumi.field.access import Access
 from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
+from lumi.field.region import Region
 from lumi.llir import kernel as llir
 from lumi.llir.kernel import Kernel
 
@@ -110,3 +111,10 @@ def gaps(access: Access, axes: Mapping[str, Extent]) -> Iterator[tuple[int, Exte
         low, high = interval(index, axes)
         yield number, low
         yield number, size - 1 - high
+
+
+def room(region: Region) -> list[Extent]:
+    """The room that the accesses of a region must have."""
+    axes = {axis.name: axis.extent for axis in region.axes}
+    accesses = [*region.accesses.values(), *(s.access for s in region.stores)]
+    return list(dict.fromkeys(gap for access in accesses for _, gap in gaps(access, axes)))

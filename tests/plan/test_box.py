@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lumi import dim
 from lumi.dim import DimRange
 from lumi.plan.box import Box, boxes
 
@@ -72,3 +73,17 @@ def test_ranges_cover_every_dim_of_the_plan() -> None:
     assert general.ranges(DIMS) == DIMS
     _, few, _ = boxes({"seq": replace(SEQ, hints=(1, 8, 128))}, {})
     assert few.ranges(DIMS) == DIMS | {"seq": replace(SEQ, high=32)}
+
+
+def test_hints_leave_the_room_that_a_call_must_find() -> None:
+    """A cache of 1,040 positions has no room for 128 behind 1,024; one of 100 none for 128 at all."""
+    seq, past = dim.var("seq"), dim.var("past")
+    (box,) = boxes({"seq": replace(SEQ, hints=(128,)), "past": PAST}, {})
+    assert box.hints() == ({"seq": 128, "past": 128}, {"seq": 128, "past": 1024})
+    assert box.hints([past, 1040 - past - seq]) == ({"seq": 128, "past": 128}, {"seq": 128, "past": 912})
+    assert box.hints([100 - past - seq]) == ({"seq": 100, "past": 0},)
+
+
+def test_hints_are_not_lowered_where_that_leaves_less_room() -> None:
+    box = Box({}, {"past": PAST})
+    assert box.hints([dim.var("past") - 500]) == box.hints()

@@ -8,9 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lumi import paths
 from lumi.backends.cuda import measure, subject
 from lumi.backends.cuda.measure import Measurer
 from lumi.backends.cuda.schedule import DEFAULT
+from lumi.compiler import Options, Stage, compile_model
+from lumi.errors import Source
 from lumi.field.access import Access
 from lumi.field.evaluate import evaluate
 from lumi.field.index import of_axis
@@ -25,6 +28,7 @@ from lumi.search.unfused import Unfused, unfused
 from tests.backends.cuda import numpy_bench
 from tests.backends.cuda.kernels import plan_of
 from tests.backends.cuda.numpy_bench import NumpyWorker
+from tests.field.test_widen import LLAMA
 from tests.search.test_data import ANGLES
 from tests.search.test_model_plans import CASES, regions
 from tests.workloads import WORKLOADS
@@ -83,6 +87,22 @@ def test_regions_of_models_are_right_as_they_are_written(case: str, worker: Nump
         graph = simple(unfused(region, CASES[case].dims, 1 << 30))
         found = measurer.measure(region, graph, CASES[case].dims, "sm_90a")
         assert isinstance(found, Timing), found
+
+
+def test_regions_with_states_are_measured_where_a_call_can_be(worker: NumpyWorker) -> None:
+    """The hints of Llama's dims are together beyond a short context, whose states nothing may leave."""
+    path = paths.data("models") / "llama.lumi"
+    work = compile_model(
+        Source(path.name, path.read_text()), Options(config=LLAMA, target="cuda"), Stage.FIELDS
+    )
+    measurer, met = Measurer(), set[int]()
+    layers = [(v, r) for v, r in work.distinct().values() if r.scope == "model.layers.0"]
+    for variant, region in layers:
+        for hint in variant.hints(region):
+            found = measurer.measure(region, simple(unfused(region, hint, 1 << 30)), hint, "sm_90a")
+            assert isinstance(found, Timing), found
+            met.add(hint["past"] + hint.get("seq", 1))
+    assert met == {LLAMA["context"]}
 
 
 def changed(kernel: Kernel) -> Kernel:
