@@ -157,6 +157,45 @@ INLINE void tell_cleared(u32 full) {
   if (threadIdx.x % 32 == 0) signal_give(full);
 }
 
+/* ---- results ---- */
+
+INLINE void read_two(u32 at, u32 &a, u32 &b) {
+  asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(at) : "memory");
+}
+INLINE void read_one(u32 at, u32 &a) { asm volatile("ld.shared.b32 %0, [%1];" : "=r"(a) : "r"(at) : "memory"); }
+INLINE void write_pair(u32 at, u32 a, u32 b) {
+  asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(a), "r"(b) : "memory");
+}
+INLINE void write_pair(u32 at, u32 a) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(a) : "memory"); }
+/* Two neighbours of SIZE bytes each. */
+template <int SIZE> INLINE words<SIZE / 2> read_pair(u32 at) {
+  words<SIZE / 2> found;
+  if constexpr (SIZE == 4)
+    read_two(at, found.w[0], found.w[1]);
+  else
+    read_one(at, found.w[0]);
+  return found;
+}
+/* Where the J-th pair of a thread lies in a line of 64 elements of SIZE bytes, of which panels hold 128 bytes. */
+template <int SIZE, int LINES> INLINE u32 pair_place(u32 area, int line, int j) {
+  const int byte = j * 8 * SIZE, own = threadIdx.x % 4 * 2 * SIZE;
+  return area + (byte / 128 * LINES + line) * 128 + ((byte % 128 + own) ^ (line & 7) << 4);
+}
+/* A group has left its results in shared memory, and the copy engine sees them. */
+INLINE void group_meet(int group) {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+}
+INLINE void send_box(u32 from, const TensorMap *map, int element, int line, int plane) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%1, {%2, %3, %4}], [%0];" ::"r"(from), "l"(map),
+               "r"(element), "r"(line), "r"(plane)
+               : "memory");
+}
+INLINE void sent_next() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+/* All but the LEFT last boxes of a thread have been read. */
+template <int LEFT> INLINE void sent_read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory"); }
+INLINE void sent_all() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
 /* ---- products ---- */
 
 INLINE void products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }

@@ -1,4 +1,4 @@
-INLINE void product_feed(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, const u16 *__restrict__ b2_E0, u16 *__restrict__ b3_R, const i64 *__restrict__ dims, const TensorMap &map0, const TensorMap &map1, u32 signals) {
+INLINE void product_feed(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, const u16 *__restrict__ b2_E0, u16 *__restrict__ b3_R, const i64 *__restrict__ dims, const TensorMap &map0, const TensorMap &map1, const TensorMap &map2, u32 signals) {
   const u32 shared = signals + 1024;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int team = group_of_warps() - 0;
@@ -33,14 +33,21 @@ INLINE void product_feed(const u16 *__restrict__ b0_A, const u16 *__restrict__ b
         ring.next();
       }
     }
+    for (int q = 0; q < 4; q++) {
+      ring.claim();
+      const u32 signal = ring.full + 8 * ring.slot;
+      if (lane == 0) signal_give(signal);
+      ring.next();
+    }
   }
 }
-INLINE void product_use(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, const u16 *__restrict__ b2_E0, u16 *__restrict__ b3_R, const i64 *__restrict__ dims, const TensorMap &map0, const TensorMap &map1, u32 signals) {
+INLINE void product_use(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, const u16 *__restrict__ b2_E0, u16 *__restrict__ b3_R, const i64 *__restrict__ dims, const TensorMap &map0, const TensorMap &map1, const TensorMap &map2, u32 signals) {
   const u32 shared = signals + 1024;
   const int lane = threadIdx.x % 32, warp = (threadIdx.x - 128) / 32;
   const int team = group_of_warps() - 1;
   const int cells1 = 4 * 3;
   Ring<4> ring(signals, 0, 4);
+  const bool first_warp = __shfl_sync(FULL_WARP, warp % 4, 0) == 0;
   for (int lap = 0;; lap++) {
     const int place = lap & 1 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
     const int cell = lap * gridDim.x + place;
@@ -78,39 +85,64 @@ INLINE void product_use(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1
       settle(s3);
       if (before >= 0) ring.release(before);
     }
-    float t7[64];
+    int sending = -1;
     #pragma unroll
-    for (int j = 0; j < 32; j++) {
-      const int x_n_8 = least(column + j * 8, 640 - 2);
-      const auto w9 = wide_load((const u32 *)(b2_E0 + x_n_8));
-      const float v10 = from_bf16((u16)(w9.w[0] >> 0));
-      const float v11 = from_bf16((u16)(w9.w[0] >> 16));
-      t7[j * 2 + 0] = v10;
-      t7[j * 2 + 1] = v11;
+    for (int q = 0; q < 4; q++) {
+      ring.await();
+      const u32 stage = shared + ring.slot * 49152;
+      float p7[2][16];
+      #pragma unroll
+      for (int i = 0; i < 2; i++) {
+        #pragma unroll
+        for (int j = 0; j < 8; j++) {
+          p7[i][j * 2 + 0] = s3[i][q * 16 + j * 2 + 0];
+          p7[i][j * 2 + 1] = s3[i][q * 16 + j * 2 + 1];
+        }
+      }
+      float t8[16];
+      #pragma unroll
+      for (int j = 0; j < 8; j++) {
+        const int x_n_9 = least((column + q * 64) + j * 8, 640 - 2);
+        const auto w10 = wide_load((const u32 *)(b2_E0 + x_n_9));
+        const float v11 = from_bf16((u16)(w10.w[0] >> 0));
+        const float v12 = from_bf16((u16)(w10.w[0] >> 16));
+        t8[j * 2 + 0] = v11;
+        t8[j * 2 + 1] = v12;
+      }
+      #pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const int x_m_13 = row + i * 8;
+        #pragma unroll
+        for (int j = 0; j < 8; j++) {
+          const int x_n_14 = least((column + q * 64) + j * 8, 640 - 2);
+          const float v15 = t8[j * 2 + 0];
+          const float v16 = t8[j * 2 + 1];
+          const float v17 = (p7[i][j * 2 + 0] + v15);
+          const float v18 = (p7[i][j * 2 + 1] + v16);
+          write_pair(pair_place<2, 128>(stage + 0, warp * 16 + lane / 4 + i * 8, j), pack<true>(v17, v18));
+        }
+      }
+      group_meet(team);
+      if (first_warp) {
+        if (lane == 0) {
+          send_box(stage + 0 + team * 8192, &map2, first_column + q * 64 + 0, first_row + team * 64, 0);
+          sent_next();
+          sent_read<1>();
+        }
+        if (sending >= 0) ring.release(sending);
+      }
+      else ring.release(ring.slot);
+      sending = ring.slot;
+      ring.next();
     }
-    #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const int x_m_12 = row + i * 8;
-      u32 w13[32];
-      #pragma unroll
-      for (int j = 0; j < 32; j++) {
-        const int x_n_14 = least(column + j * 8, 640 - 2);
-        const float v15 = t7[j * 2 + 0];
-        const float v16 = t7[j * 2 + 1];
-        const float v17 = (s3[i][j * 2 + 0] + v15);
-        const float v18 = (s3[i][j * 2 + 1] + v16);
-        w13[j] = pack<true>(v17, v18);
-      }
-      #pragma unroll
-      for (int g = 0; g < 8; g++) {
-        const uint4 eight = gather_tile(w13[g * 4 + 0], w13[g * 4 + 1], w13[g * 4 + 2], w13[g * 4 + 3]);
-        const int place19 = column + lane % 4 * 6 + g * 32;
-        if (place19 < 640) *(uint4 *)(b3_R + x_m_12 * 640 + place19) = eight;
-      }
+    if (first_warp) {
+      if (lane == 0) sent_read<0>();
+      ring.release(sending);
     }
   }
+  if (threadIdx.x % 128 == 0) sent_all();
 }
-extern "C" __global__ void __launch_bounds__(384, 1) product(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, const u16 *__restrict__ b2_E0, u16 *__restrict__ b3_R, const i64 *__restrict__ dims, const __grid_constant__ TensorMap map0, const __grid_constant__ TensorMap map1) {
+extern "C" __global__ void __launch_bounds__(384, 1) product(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1_B, const u16 *__restrict__ b2_E0, u16 *__restrict__ b3_R, const i64 *__restrict__ dims, const __grid_constant__ TensorMap map0, const __grid_constant__ TensorMap map1, const __grid_constant__ TensorMap map2) {
   extern __shared__ __align__(1024) u8 pool[];
   let_next_start();
   const u32 signals = aligned_pool(pool);
@@ -120,9 +152,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) product(const u16 *__restri
   wait_for_previous();
   if (group_of_warps() == 0) {
     give_registers<40>();
-    if (threadIdx.x < 32) product_feed(settled(b0_A), settled(b1_B), settled(b2_E0), settled(b3_R), dims, map0, map1, signals);
+    if (threadIdx.x < 32) product_feed(settled(b0_A), settled(b1_B), settled(b2_E0), settled(b3_R), dims, map0, map1, map2, signals);
   } else {
     take_registers<232>();
-    product_use(settled(b0_A), settled(b1_B), settled(b2_E0), settled(b3_R), dims, map0, map1, signals);
+    product_use(settled(b0_A), settled(b1_B), settled(b2_E0), settled(b3_R), dims, map0, map1, map2, signals);
   }
 }

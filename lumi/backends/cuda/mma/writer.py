@@ -207,7 +207,7 @@ class TensorWriter(ABC):
         """Store results: those of rows and columns together, then those of rows alone."""
         column = self.form.column
         both = [s for s in stores if column in long(self.kernel, s.axes)]
-        self._hold_columns(both)
+        self.hold_columns(both)
         for store in [s for s in both if wide.suits(self.tiles, s, column)]:
             self._store_wide(store)
             both.remove(store)
@@ -225,7 +225,7 @@ class TensorWriter(ABC):
             words = w.fresh("w")
             w.line(f"u32 {words}[{self.tiles.columns[column].count}];")
             with self.tiles.across(column):
-                value = self.elements.value(*self._unrounded(store))
+                value = self.elements.value(*self.unrounded(store))
                 texts = [value.at(dict.fromkeys(value.axes, k)) for k in range(2)]
                 w.line(f"{words}[j] = {packed(store.access.dtype, value.dtype, texts)};")
             wide.put(self.tiles, self.elements, store, column, words)
@@ -243,7 +243,7 @@ class TensorWriter(ABC):
         """Store what a thread has of a row and two columns."""
         w, column = self.w, self.form.column
         along = self.tiles.columns[column]
-        found = {id(s): self.elements.value(*self._unrounded(s)) for s in stores}
+        found = {id(s): self.elements.value(*self.unrounded(s)) for s in stores}
         for store in stores:
             value, dtype = found[id(store)], store.access.dtype
             if not along.even or not self.elements.is_wide(store.access, column):
@@ -260,7 +260,7 @@ class TensorWriter(ABC):
                 texts = [ctype.conversion(t, value.dtype, dtype) for t in texts]
                 w.line(ctype.wide_store(pointer, texts, dtype))
 
-    def _unrounded(self, store: Store) -> tuple[Operand, DType]:
+    def unrounded(self, store: Store) -> tuple[Operand, DType]:
         """What is stored, before it is rounded to the halves that it is stored as, and its type."""
         value, program = store.value, self.form.program
         definition = program.definitions[value] if isinstance(value, str) else None
@@ -290,7 +290,7 @@ class TensorWriter(ABC):
             text = self._converted(store, value, {})
             self.w.line(ctype.store(pointer, text, store.access.dtype))
 
-    def _hold_columns(self, stores: Sequence[Store]) -> None:
+    def hold_columns(self, stores: Sequence[Store]) -> None:
         """Keep what is loaded for columns alone: every row needs it."""
         for var in self.below([s.value for s in stores]):
             definition = self.form.program.definitions[var]

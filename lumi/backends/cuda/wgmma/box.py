@@ -30,9 +30,15 @@ class Boxed:
 
 def find(kernel: Kernel, tile: Tile) -> Boxed | None:
     """The box of a tile; None where the copy engine cannot bring it."""
-    access, along, across = tile.factor.load.access, tile.factor.along, tile.lines_axis
-    evenly = not (tile.factor.placed or access.clamp or access.data())
-    if not (evenly and all(_is_plain(index) for index in access.index)):
+    factor = tile.factor
+    if factor.placed:
+        return None
+    return seen(kernel, factor.load.access, factor.along, tile.lines_axis, tile.lines)
+
+
+def seen(kernel: Kernel, access: Access, along: str, across: str, height: int) -> Boxed | None:
+    """How the copy engine sees what an access touches, `height` lines along an axis at once, or None."""
+    if access.clamp or access.data() or not all(_is_plain(index) for index in access.index):
         return None
     steps = {axis: spell.step(access, axis) for axis in kernel.axes if axis in access.axes()}
     numbers = {axis: n for axis, n in steps.items() if isinstance(n, int)}
@@ -47,12 +53,12 @@ def find(kernel: Kernel, tile: Tile) -> Boxed | None:
     if any(n < 0 or n * access.dtype.size % GRAIN for n in (offset, plane, numbers[across])):
         return None
     planes = 1 + sum((sizes[a] - 1) * n // plane for a, n in moves.items())
-    if lines is None or tile.lines > TALLEST or min(moves.values(), default=0) < 0:
+    if lines is None or height > TALLEST or min(moves.values(), default=0) < 0:
         return None
     if any(not isinstance(n, int) for n in offsets):
         return None
     place = list(buffers(kernel)).index(access.buffer)
-    box = Box(place, access.dtype, offset, sizes[along], lines, numbers[across], planes, plane, tile.lines)
+    box = Box(place, access.dtype, offset, sizes[along], lines, numbers[across], planes, plane, height)
     return Boxed(box, tuple((a, n // plane) for a, n in moves.items()))
 
 

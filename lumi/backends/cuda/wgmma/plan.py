@@ -2,7 +2,8 @@
 
 `groups` of four warps have 64 rows each; four more warps copy.  A cascade has a ring of stages for the
 factors of its first products and one for those of what it sums up, and keeps the rows' factors beside them:
-of two cells, where it begins one `ahead` of the end of the other.
+of two cells, where it begins one `ahead` of the end of the other.  Where it `sends` them, results go through
+the stages too, if they can.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from lumi.backends.cuda.mma import plan as common
 from lumi.backends.cuda.mma.form import Form, RefusalError, Stored
 from lumi.backends.cuda.mma.plan import STEP, WARP, Placing, Plan, Tile, up
 from lumi.backends.cuda.tensormap import Box
-from lumi.backends.cuda.wgmma import box
+from lumi.backends.cuda.wgmma import box, sent
 from lumi.backends.cuda.wgmma.box import Boxed
 from lumi.backends.cuda.wgmma.instruction import GRAIN, ROWS, WIDEST
+from lumi.backends.cuda.wgmma.sent import Sent
 from lumi.llir.interval import interval
 from lumi.llir.kernel import Schedule, dims
 
@@ -64,7 +66,9 @@ class GroupPlan(Plan):
     in_order: bool = True
     bulk: bool = False
     ahead: bool = False
+    sends: bool = False
     boxes: Mapping[tuple[str, str], Boxed] = field(init=False)
+    sent: Sent | None = field(init=False)
 
     placing: ClassVar[type[Placing]] = PanelPlacing
 
@@ -73,6 +77,8 @@ class GroupPlan(Plan):
         kernel = self.form.program.kernel
         made = {key: box.find(kernel, tile) for key, tile in self.tiles.items()} if self.bulk else {}
         object.__setattr__(self, "boxes", {key: b for key, b in made.items() if b is not None})
+        may = self.sends and self.bulk and self.columns % sent.WIDTH == 0
+        object.__setattr__(self, "sent", sent.find(self.form, self.rows, self.stage) if may else None)
 
     @property
     def copiers(self) -> int:
@@ -148,7 +154,8 @@ class GroupPlan(Plan):
     @property
     def maps(self) -> tuple[Box, ...]:
         """Every box, each once: further parameters of the kernel."""
-        return tuple(dict.fromkeys(b.box for b in self.boxes.values()))
+        pieces = (*self.sent.loads.values(), *self.sent.stores) if self.sent is not None else ()
+        return tuple(dict.fromkeys(b.box for b in (*self.boxes.values(), *(p.boxed for p in pieces))))
 
     def tile_panels(self, tile: Tile) -> int:
         """Bytes from one panel of a tile to the next."""
@@ -171,6 +178,7 @@ def plan(form: Form, options: Mapping[str, int]) -> GroupPlan:
         bool(options.get("ordered", 1)) and groups > 1,
         bool(options.get("bulk", 0)),
         bool(options.get("ahead", 0)),
+        bool(options.get("sends", 0)) and form.cascade is None,
     )
     reason = _fault(made)
     if reason:
@@ -255,7 +263,8 @@ def schedules(form: Form) -> tuple[Schedule, ...]:
     exact = all(c.exact for c in form.computed)
     for numbers in SUMS if form.cascade is None else CASCADES:
         for bulk in (1, 0):
-            options = numbers | {"bulk": bulk} | ({} if exact else {"parts": 1})
+            sends = {"sends": 1} if bulk and form.cascade is None else {}
+            options = numbers | {"bulk": bulk} | sends | ({} if exact else {"parts": 1})
             try:
                 plan(form, options)
             except RefusalError:

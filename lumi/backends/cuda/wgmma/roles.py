@@ -8,6 +8,7 @@ from lumi.backends.cuda.mma.form import Product, Stored
 from lumi.backends.cuda.mma.plan import WARP, Tile
 from lumi.backends.cuda.mma.writer import TensorWriter
 from lumi.backends.cuda.scope import single
+from lumi.backends.cuda.wgmma.box import Boxed
 from lumi.backends.cuda.wgmma.instruction import ROWS, Instruction
 from lumi.backends.cuda.wgmma.plan import GROUP, PANEL, SIGNALS, GroupPlan
 
@@ -74,10 +75,13 @@ class Role(TensorWriter):
         """
         self.w.line(f"{ring}.claim();")
         if self.plan.bulk:
-            size = sum(t.size for t in tiles)
-            signal = f"{ring}.full + 8 * {ring}.slot"
-            self.w.line(f"const u32 signal = {f'{aside} ? aside : {signal}' if aside else signal};")
-            self.w.line(f"if (lane == 0) signal_expect(signal, {size});")
+            self.expect(ring, sum(t.size for t in tiles), aside)
+
+    def expect(self, ring: str, size: int, aside: str = "") -> None:
+        """Announce the bytes that the stage at hand will be full with."""
+        signal = f"{ring}.full + 8 * {ring}.slot"
+        self.w.line(f"const u32 signal = {f'{aside} ? aside : {signal}' if aside else signal};")
+        self.w.line(f"if (lane == 0) {f'signal_expect(signal, {size})' if size else 'signal_give(signal)'};")
 
     def sent(self, ring: str) -> None:
         """Tell that the stage at hand is full as soon as its copies have come."""
@@ -96,13 +100,16 @@ class Role(TensorWriter):
             return
         w, found = self.w, self.plan.boxed(tile)
         with w.block("if (lane == 0) ", {axis: single(place) for axis, place in starts.items()}):
-            places = [(w.opened(axis), n) for axis, n in found.moves]
-            plane = " + ".join(f"{w.position(o)} * {n}" for o, n in places if o is not None) or "0"
-            number = self.plan.maps.index(found.box)
+            plane, number = self.plane(found), self.plan.maps.index(found.box)
             x, y = starts[tile.factor.along], starts[tile.lines_axis]
             for panel in range(tile.chunks * 8 // PANEL):
                 at = f"{to} + {panel * self.plan.tile_panels(tile)}"
                 w.line(f"fetch_box({at}, &map{number}, signal, {x} + {panel * PANEL}, {y}, {plane});")
+
+    def plane(self, found: Boxed) -> str:
+        """CUDA for the plane that the cell at hand has its part in."""
+        places = [(self.w.opened(axis), n) for axis, n in found.moves]
+        return " + ".join(f"{self.w.position(o)} * {n}" for o, n in places if o is not None) or "0"
 
     # -- products
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lumi.backends.cuda.mma.form import Stored, Sums
 from lumi.backends.cuda.mma.plan import Tile
 from lumi.backends.cuda.mma.sums import SumWriter
 from lumi.backends.cuda.mma.writer import factors
+from lumi.backends.cuda.tensormap import LINE
+from lumi.backends.cuda.values import long
 from lumi.backends.cuda.wgmma.plan import GROUP
 from lumi.backends.cuda.wgmma.roles import Role
+from lumi.backends.cuda.wgmma.sender import Sender
+from lumi.backends.cuda.wgmma.sent import WIDTH, Sent
+from lumi.llir.kernel import Store
 
 
 class SumFeed(Role, SumWriter):
@@ -30,6 +37,25 @@ class SumFeed(Role, SumWriter):
                     w.line(f"const u32 to = shared + ring.slot * {plan.stage};")
                     self.copies(sums, turns)
                     self.sent("ring")
+        if plan.sent is not None:
+            self._operands(plan.sent)
+
+    def _operands(self, found: Sent) -> None:
+        """Bring what results are made of beside products, stage after stage; or let go of empty stages."""
+        w, plan = self.w, self.plan
+        with w.block(f"for (int q = 0; q < {plan.columns // WIDTH}; q++) "):
+            w.line("ring.claim();")
+            self.expect("ring", found.brought)
+            if found.loads:
+                w.line(f"const u32 to = shared + ring.slot * {plan.stage};")
+            for piece in found.loads.values():
+                number, plane = plan.maps.index(piece.boxed.box), self.plane(piece.boxed)
+                for panel in range(piece.panels):
+                    place = f"to + {piece.offset + panel * plan.rows * LINE}"
+                    column = f"first_column + q * {WIDTH} + {panel * piece.across}"
+                    line = f"fetch_box({place}, &map{number}, signal, {column}, first_row, {plane});"
+                    w.line(f"if (lane == 0) {line}")
+            w.line("ring.next();")
 
     def end(self) -> None:
         """Nothing is left on its way."""
@@ -49,6 +75,23 @@ class SumUse(Role, SumWriter):
     def begin(self) -> None:
         """The ring."""
         self.rings({"ring": self.plan.stages})
+        if self.plan.sent is not None:
+            self.w.line("const bool first_warp = __shfl_sync(FULL_WARP, warp % 4, 0) == 0;")
+
+    def end(self) -> None:
+        """What the copy engine stores has come."""
+        if self.plan.sent is not None:
+            self.w.line(f"if (threadIdx.x % {GROUP} == 0) sent_all();")
+
+    def store_all(self, stores: Sequence[Store]) -> None:
+        """Store results: by the copy engine, where it can."""
+        found, column = self.plan.sent, self.form.column
+        if found is None:
+            super().store_all(stores)
+            return
+        both = [s for s in stores if column in long(self.kernel, s.axes)]
+        Sender(self, found).send(both)
+        super().store_all([s for s in stores if s not in both])
 
     def sum_up(self, sums: Sums) -> None:
         """The stages of sums over the same axes; each is let go of when the next one's products run."""

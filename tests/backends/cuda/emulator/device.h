@@ -36,6 +36,9 @@ void emulated_open(void *state, int arrivals);
 void emulated_arrive(void *state, int arrived, long bytes);
 void emulated_fill(void *to, const void *from, unsigned size, unsigned bytes, void *state);
 void emulated_await(void *state, unsigned lap);
+void emulated_send(void *to, const void *from, unsigned bytes);
+void emulated_sent();
+void emulated_finish(int left);
 #define threadIdx (Index{emulated_thread()})
 #define blockDim (Index{emulated_size()})
 #define blockIdx emulated_block

@@ -215,25 +215,49 @@ template <int THREADS> static inline void order_await(int group) { emulated_name
 template <int THREADS> static inline void order_pass(int group) { emulated_named(group + 1, THREADS, false); }
 
 /* A buffer as the copy engine sees it, in the place of a map of the driver. */
-struct Seen { const u16 *from; long long halves, lines, line_step, planes, plane_step, height, open; };
+struct Seen { const char *from; long long width, lines, line_step, planes, plane_step, height, open, size; };
 alignas(16) static const unsigned char not_a_number[16] = {255, 255, 255, 255, 255, 255, 255, 255,
                                                            255, 255, 255, 255, 255, 255, 255, 255};
-template <typename Map>
-static inline void fetch_box(u32 to, const Map *map, u32 signal, int half, int line, int plane) {
+/* Calls `work` with each piece of 16 bytes of a box: its place in shared memory, in the buffer, and its bytes. */
+template <typename Map, typename F>
+static inline void each_piece(u32 area, const Map *map, int element, int line, int plane, const F &work) {
   Seen seen;
   __builtin_memcpy(&seen, map, sizeof seen);
-  if (to % 1024) emulated_fault();
+  if (area % 1024) emulated_fault();
   for (int n = 0; n < seen.height; n++)
     for (int piece = 0; piece < 8; piece++) {
-      const int first = half + piece * 8, at = line + n;
+      const int first = element + piece * (int)(16 / seen.size), at = line + n;
       const bool inside = at >= 0 && at < seen.lines && plane >= 0 && plane < seen.planes;
-      const long long left = inside ? seen.halves - first : 0;
-      const u32 bytes = 2 * (left < 0 ? 0 : left < 8 ? left : 8), place = to + n * 128;
-      const u16 *const from = seen.from + plane * seen.plane_step + at * seen.line_step + first;
-      const bool unknown = seen.open && at >= seen.lines;
-      emulated_fill(emulated_pool + place + ((piece ^ place >> 7 & 7) << 4), unknown ? (const u16 *)not_a_number : from,
-                    16, unknown ? 16 : bytes, signal_state(signal));
+      const long long left = inside ? (seen.width - first) * seen.size : 0;
+      const u32 place = area + n * 128;
+      char *const there = (char *)seen.from + (plane * seen.plane_step + at * seen.line_step + first) * seen.size;
+      work(emulated_pool + place + ((piece ^ place >> 7 & 7) << 4), there, (u32)(left < 0 ? 0 : left < 16 ? left : 16),
+           seen.open && at >= seen.lines);
     }
+}
+template <typename Map>
+static inline void fetch_box(u32 to, const Map *map, u32 signal, int element, int line, int plane) {
+  each_piece(to, map, element, line, plane, [&](char *place, const char *from, u32 bytes, bool unknown) {
+    emulated_fill(place, unknown ? (const char *)not_a_number : from, 16, unknown ? 16 : bytes, signal_state(signal));
+  });
+}
+template <typename Map> static inline void send_box(u32 from, const Map *map, int element, int line, int plane) {
+  each_piece(from, map, element, line, plane,
+             [&](char *place, char *to, u32 bytes, bool) { emulated_send(to, place, bytes); });
+}
+static inline void sent_next() { emulated_sent(); }
+template <int LEFT> static inline void sent_read() { emulated_finish(LEFT); }
+static inline void sent_all() { emulated_finish(0); }
+static inline void group_meet(int group) { emulated_named(group + 1, 128, true); }
+static inline void read_one(u32 at, u32 &a) { __builtin_memcpy(&a, emulated_pool + at, 4); }
+static inline void read_two(u32 at, u32 &a, u32 &b) {
+  read_one(at, a);
+  read_one(at + 4, b);
+}
+static inline void write_pair(u32 at, u32 a) { __builtin_memcpy(emulated_pool + at, &a, 4); }
+static inline void write_pair(u32 at, u32 a, u32 b) {
+  write_pair(at, a);
+  write_pair(at + 4, b);
 }
 
 /* An element of a described tile: pieces of 16 bytes change places by the number of their line. */

@@ -105,7 +105,8 @@ def _seen(address: int, box: Box, values: Mapping[str, int]) -> np.ndarray:
     Where dims say how many lines there are, the GPU may have memory for more: they are NaN then.
     """
     lines, is_open = dim.value(box.lines, values), not isinstance(box.lines, int)
-    sizes = (box.halves, lines, box.line_step, box.planes, box.plane_step, box.height, int(is_open))
+    extents = (box.width, lines, box.line_step, box.planes, box.plane_step, box.height)
+    sizes = (*extents, int(is_open), box.dtype.size)
     found = np.zeros(MAP // 8, np.int64)
     found[: len(sizes) + 1] = (address + box.offset * box.dtype.size, *sizes)
     return found

@@ -18,12 +18,14 @@ const size_t STACK = 256 << 10;
 const int PATIENCE = 16;
 
 struct Copy { unsigned to; const void *from; int size, bytes; };
+struct Sending { void *to; const void *from; unsigned bytes; };
 struct Fiber {
   ucontext_t context;
   std::unique_ptr<char[]> stack;
   bool done;
   std::vector<Copy> pending;               /* copies of the group at hand */
   std::vector<std::vector<Copy>> groups;   /* groups on their way, the oldest first */
+  std::vector<std::vector<Sending>> sent;  /* groups of copies out of shared memory, the last one open */
 };
 struct Meeting { int came = 0; long times = 0; void *given[32]; };
 struct Stage {
@@ -165,6 +167,31 @@ void emulated_await(void *state, unsigned lap) {
   }
 }
 
+/* Copies out of shared memory, in groups: made when they are asked for, or not before they are waited for. */
+static void deliver(const Sending &one) {
+  for (const Buffer &buffer : buffers) {
+    const long long place = (const char *)one.to - buffer.from;
+    if (place < 0 || place + one.bytes > buffer.size) continue;
+    memcpy(one.to, one.from, one.bytes);
+    return;
+  }
+  faults += one.bytes > 0;
+}
+void emulated_send(void *to, const void *from, unsigned bytes) {
+  auto &sent = fibers[current].sent;
+  if (early) return deliver({to, from, bytes});
+  if (sent.empty()) sent.emplace_back();
+  sent.back().push_back({to, from, bytes});
+}
+void emulated_sent() { fibers[current].sent.emplace_back(); }
+void emulated_finish(int left) {
+  auto &sent = fibers[current].sent;
+  while ((int)sent.size() > left + 1) {
+    for (const Sending &one : sent.front()) deliver(one);
+    sent.erase(sent.begin());
+  }
+}
+
 /* Let the other threads of the block have their turn, or, once these have come as far as they can, other blocks. */
 void emulated_turn() { yield(); }
 void emulated_elsewhere() {
@@ -203,7 +230,7 @@ static void prepare(Block &block, int size) {
   for (Fiber &fiber : block.fibers) {
     if (!fiber.stack) fiber.stack.reset(new char[STACK]);
     fiber.done = false;
-    fiber.pending.clear(), fiber.groups.clear();
+    fiber.pending.clear(), fiber.groups.clear(), fiber.sent.clear();
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.get();
     fiber.context.uc_stack.ss_size = STACK;

@@ -34,9 +34,9 @@ MMA = Schedule("mma", (("columns", 64), ("depth", 64), ("high", 2), ("rows", 64)
 """Tiles of warps alone, of which a launch can have those of several kernels too."""
 
 
-def schedule(groups: int, columns: int, depth: int, stages: int, bulk: int = 0) -> Schedule:
-    """Tiles that threads copy, or the copy engine with `bulk`."""
-    options = {"bulk": bulk, "columns": columns, "depth": depth, "groups": groups, "stages": stages}
+def schedule(groups: int, columns: int, depth: int, stages: int, **more: int) -> Schedule:
+    """Tiles that threads copy, or the copy engine with `bulk`, which takes results too with `sends`."""
+    options = {"bulk": 0, "columns": columns, "depth": depth, "groups": groups, "stages": stages} | more
     return Schedule(TEMPLATE, tuple(sorted(options.items())))
 
 
@@ -47,6 +47,14 @@ SUMS: dict[str, tuple[Kernel, Schedule]] = {
     "pair": (gated_pair(40, 72, 96), schedule(1, 64, 64, 3)),
     "batched": (batched(2, 2, "seq", 40, 64), schedule(1, 64, 64, 4)),
     "boxes of rows at run time": (product("seq", 136, 200), schedule(1, 64, 64, 3, bulk=1)),
+    "sent": (product(150, 264, 200), schedule(2, 128, 64, 4, bulk=1, sends=1)),
+    "sent of rows at run time": (
+        product("seq", 136, 200, epilogue="gated", out="f32"),
+        schedule(1, 64, 64, 3, bulk=1, sends=1),
+    ),
+    "sent gated": (product(150, 136, 200, epilogue="gated"), schedule(2, 64, 64, 2, bulk=1, sends=1)),
+    "sent rows": (product(72, 128, 64, epilogue="rows", t="f16"), schedule(1, 128, 64, 4, bulk=1, sends=1)),
+    "sent pair": (gated_pair(200, 200, 96), schedule(2, 128, 64, 4, bulk=1, sends=1)),
 }
 
 
