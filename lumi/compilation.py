@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
@@ -128,6 +128,16 @@ class Compilation:
             for region in variant.regions:
                 found.setdefault(variant.key(region), (variant, region))
         return found
+
+    def settings(self, key: str) -> Settings:
+        """What the search of a distinct region is told."""
+        variant, region = self.distinct()[key]
+        return replace(
+            self.options.settings,
+            hints=variant.hints(region),
+            ranges=variant.box.free,
+            splits=variant.splits.get(region.key, ()),
+        )
 
     def users(self, key: str) -> tuple[Traced, ...]:
         """The variants that hold the region of a key."""

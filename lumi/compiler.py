@@ -34,12 +34,13 @@ from lumi.hlir.graph import Graph
 from lumi.interpreter.module import Module, load
 from lumi.interpreter.packing import packings
 from lumi.interpreter.trace import configuration, trace
-from lumi.llir.json import Json, describe
+from lumi.llir.json import Json, describe, encode
 from lumi.lower.lower import lower
 from lumi.plan.box import Box, boxes
 from lumi.plan.check import check
 from lumi.plan.plan import Plan
 from lumi.runtime.weights import open_weights
+from lumi.search.origin import Origin
 from lumi.search.record import measuring
 from lumi.search.search import search
 from lumi.search.settings import Mode
@@ -156,16 +157,11 @@ def _search(work: Compilation) -> None:
     """The kernels of each region; after Ctrl-C the remaining regions take the first plan that works."""
     options, timings, distinct = work.options, Timings(), work.distinct()
     with measuring(options.backend(), options.record, options.replay) as (backend, clock):
-        for number, (key, (variant, region)) in enumerate(distinct.items()):
+        for number, (key, (_, region)) in enumerate(distinct.items()):
             _tell(work, Stage.KERNELS, number, len(distinct), region.scope)
             stopped = any(f.explanation.interrupted for f in work.found.values())
-            settings = replace(
-                options.settings,
-                mode=Mode.NONE if stopped else options.settings.mode,
-                hints=variant.hints(region),
-                ranges=variant.box.free,
-                splits=variant.splits.get(region.key, ()),
-            )
+            settings = work.settings(key)
+            settings = replace(settings, mode=Mode.NONE) if stopped else settings
             egraph, report = work.egraphs[key], options.report
             work.found[key] = search(
                 region, egraph, settings, backend, report=report, timings=timings, clock=clock
@@ -202,21 +198,30 @@ def _bufferize(work: Compilation) -> None:
 
 
 def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
-    """How the kernels of each distinct region were found, and below which precision they were looked for.
+    """How the kernels of each distinct region were found, and what of the options decides that.
 
     `names` are theirs in the plan, `variants` those that run them, `rules` the rewrites that fired with the
-    number of their matches, the most first.
+    number of their matches, the most first; `origin` is what they come from.
     """
     stories: list[Json] = []
-    for key, (variant, _) in work.distinct().items():
+    for key, (variant, region) in work.distinct().items():
         found = work.found[key]
         story: dict[str, Json] = {"bind": describe(variant.box.bind)}
         story["variants"] = [str(v.box) for v in work.users(key)]
         story["instances"] = sum(variant.key(r) == key for r in variant.regions)
         story["names"] = [kernels.name(step) for step in found.graph.steps]
         story["rules"] = {r.name: r.matches for r in work.egraphs[key].rewrites}
+        story["origin"] = encode(Origin.of(region, work.settings(key), found))
         stories.append(story | cast("dict[str, Json]", describe(found.explanation)))
-    return {"relaxed": list(work.options.relaxed), "regions": stories}
+    options, machine = work.options, work.options.backend().machine
+    return {
+        "families": list(options.families),
+        "without": list(options.without),
+        "barred": list(options.barred),
+        "relaxed": list(options.relaxed),
+        "machine": {"name": machine.name, "bandwidth": machine.bandwidth},
+        "regions": stories,
+    }
 
 
 @contextmanager

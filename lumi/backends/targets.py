@@ -15,11 +15,16 @@ from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.kernel import Step
 from lumi.plan.plan import Binary, Plan, PlanKernel
+from lumi.search.model import Machine
 from lumi.search.protocol import Backend
 
 
 class Target(Backend, Protocol):
     """A backend that also makes code."""
+
+    @property
+    def machine(self) -> Machine:
+        """What the model knows of the device that its times are those of."""
 
     def emit(self, step: Step, name: str) -> str:
         """The code of a kernel under its schedule, as a function called `name`."""

@@ -50,19 +50,39 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
 def told(found: Derivation) -> Iterator[str]:
     """The lines for people."""
     best, scope = found.best, found.region or "(all)"
-    yield f"{scope}: {duration(best.seconds)} by the model, {counted(best.kernels, 'kernel')}"
+    yield f"{scope}: {duration(seconds(best))} {how(best)}, {counted(best.kernels, 'kernel')}"
     yield f"  {found.enodes} e-nodes; without a group of rules:"
-    rows = [[rung.group, *_compared(rung.best, best)] for rung in found.ladder]
-    yield from (f"    {line}" for line in aligned(rows, left=(0,)))
+    yield from (f"    {line}" for line in ladder(found))
     yield f"  its terms follow by {counted(len(found.needs), 'rule')}, which make {found.few} e-nodes:"
+    yield from (f"    {line}" for line in chain(found))
+
+
+def ladder(found: Derivation) -> list[str]:
+    """The best plan without each group, beside the best of all."""
+    return aligned([[rung.group, *_compared(rung.best, found.best)] for rung in found.ladder], left=(0,))
+
+
+def chain(found: Derivation) -> list[str]:
+    """The rules by which the terms follow from those of the model, in order."""
     needs = [[str(n.round), n.name, n.group, n.doc.partition(". ")[0]] for n in found.needs]
-    yield from (f"    {line}" for line in aligned([["round", "", "", ""], *needs], left=(1, 2, 3)))
+    return aligned([["round", "", "", ""], *needs], left=(1, 2, 3))
+
+
+def how(best: Best) -> str:
+    """Where its seconds come from."""
+    return "by the model" if best.measured is None else "measured"
+
+
+def seconds(best: Best) -> float:
+    """Its seconds, measured ones if there are."""
+    return best.seconds if best.measured is None else best.measured
 
 
 def _compared(found: Best | None, best: Best) -> list[str]:
     """A plan beside the best: how much slower it is, and its kernels."""
     if found is None:
         return ["no plan", ""]
-    ratio = found.seconds / best.seconds
+    is_measured = found.measured is not None and best.measured is not None
+    ratio = seconds(found) / seconds(best) if is_measured else found.seconds / best.seconds
     slower = f"{ratio:.2f} ×" if ratio > _SAME else "the same"
     return [slower, counted(found.kernels, "kernel")]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lumi.cli import stories
 from lumi.cli.options import load_plan, no_region
-from lumi.cli.output import Outcome, Output, aligned, duration
+from lumi.cli.output import Outcome, Output, Report, aligned, duration
+from lumi.cli.progress import Display
 from lumi.errors import LumiError
 
 if TYPE_CHECKING:
     from lumi.plan.plan import Plan, PlanKernel
 
-_PRICED = "times by the model are those of an NVIDIA H200, whatever GPU there is"
+_ORIGIN = "origin"
 _RIVALS = 3
 _RULES = 6
 _COLUMNS = ("kernel", "launches", "schedule", "model", "measured", "floor", "× floor", "bytes", "flop")
@@ -26,29 +27,62 @@ _START = 5e-6
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that lumi compile made")
-    parser.add_argument("--region", metavar="TEXT", help="only regions whose scope contains this text")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--region", metavar="TEXT", help="only regions whose scope contains this text")
+    chosen.add_argument(
+        "--kernel", metavar="NAME", help="how one kernel came about, what it beat, and what rules bought"
+    )
+    parser.add_argument(
+        "--search",
+        choices=["model", "measure"],
+        help="with --kernel: whether plans with fewer rules are measured, too (default: model)",
+    )
 
 
 def execute(options: argparse.Namespace, output: Output) -> Outcome:
-    """Print the story of every distinct region and its kernels, the most expensive first."""
+    """Print the story of every distinct region, the most expensive first, or that of one kernel."""
+    if options.search is not None and options.kernel is None:
+        message = "--search says how plans are found that one kernel is compared with, and none is chosen"
+        raise LumiError("usage error", message, hint="add --kernel NAME, or leave it out")
     plan = load_plan(options.plan)
     try:
-        stories: Any = plan.explanation.get("regions", [])
-        wanted = options.region or ""
-        regions = [story for story in stories if wanted in story["region"]]
-        if wanted and not regions:
-            raise no_region(wanted, [story["region"] for story in stories])
-        regions.sort(key=_seconds, reverse=True)
-        relaxed: Any = plan.explanation.get("relaxed", [])
-        text = "\n".join(_plan(plan, regions, relaxed))
+        text, report = _regions(plan, options) if options.kernel is None else _kernel(plan, options)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         hint = "compile the model again with this Lumi"
         raise LumiError(
             "plan error", f"{options.plan}: its explanation is damaged: {error}", hint=hint
         ) from None
     output.say(text)
-    report = {"plan": plan.name, "target": plan.target, "relaxed": relaxed, "regions": regions}
     return Outcome(report)
+
+
+def _regions(plan: Plan, options: argparse.Namespace) -> tuple[str, Report]:
+    every: Any = plan.explanation.get("regions", [])
+    wanted = options.region or ""
+    regions = [story for story in every if wanted in story["region"]]
+    if wanted and not regions:
+        raise no_region(wanted, [story["region"] for story in every])
+    regions.sort(key=stories.seconds, reverse=True)
+    relaxed: Any = plan.explanation.get("relaxed", [])
+    text = "\n".join(_plan(plan, regions, relaxed))
+    told = [{name: part for name, part in story.items() if name != _ORIGIN} for story in regions]
+    return text, {"plan": plan.name, "target": plan.target, "relaxed": relaxed, "regions": told}
+
+
+def _kernel(plan: Plan, options: argparse.Namespace) -> tuple[str, Report]:
+    from lumi.cli.chosen import told
+    from lumi.compiler import Options
+    from lumi.derivation import derivation, rivals
+    from lumi.llir.json import describe
+    from lumi.search.settings import Mode, Settings
+
+    settings = Settings(mode=Mode(options.search or "model"))
+    with Display() as display:
+        how = Options(settings=settings, progress=display.stage, report=display.search)
+        found, others = derivation(plan, options.kernel, how), rivals(plan, options.kernel)
+    text = "\n".join(told(plan, options.kernel, found, others))
+    report = {"plan": plan.name, "target": plan.target, "kernel": options.kernel}
+    return text, {**report, "derivation": describe(found), "rivals": describe(others)}
 
 
 def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
@@ -58,16 +92,17 @@ def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
     counts = [str(len(v.launches)) for v in plan.variants]
     launches = "; ".join(" at ".join(filter(None, pair)) for pair in zip(counts, labels, strict=True))
     yield f"{plan.name} for {plan.target}: kernels: {len(plan.kernels)}; launches: {launches}"
-    if plan.target == "cuda":
-        yield _PRICED
+    machine: Any = plan.explanation["machine"]
+    if machine["name"]:
+        yield f"times by the model are those of an {machine['name']}, whatever device there is"
     for name in relaxed:
         yield _users(f"{name} allowed, taken by", (k.name for k in plan.kernels if _takes(k, name)))
     if "tf32" not in relaxed and any(_rounds(kernel) for kernel in plan.kernels):
         users = (k.name for k in plan.kernels if _rounds(k) or _takes(k, "tf32"))
         yield _users("tf32 asked for, taken by", users)
-    known = _known(plan)
-    stories: Any = plan.explanation["regions"]
-    is_cut_short = any(story["interrupted"] and story["mode"] != "none" for story in stories)
+    known = stories.known(plan)
+    every: Any = plan.explanation["regions"]
+    is_cut_short = any(story["interrupted"] and story["mode"] != "none" for story in every)
     for region in regions:
         yield ""
         yield from _region(region, known, len(plan.variants) > 1)
@@ -94,32 +129,12 @@ def _rounds(kernel: PlanKernel) -> bool:
     return any(isinstance(s, Map) and s.op == "tf32" for s in statements)
 
 
-def _known(plan: Plan) -> dict[str | None, list[str]]:
-    """Name, launches and schedule of each kernel: launches of a call, in the variant with the most.
-
-    A kernel without a name runs as another, which writes over its input.
-    """
-    from lumi.plan.text import show_schedule
-
-    counts = [Counter(plan.kernels[x.kernel].name for x in v.launches) for v in plan.variants]
-    found: dict[str | None, list[str]] = {None: ["(in place)", "", ""]}
-    for k in plan.kernels:
-        found[k.name] = [k.name, str(max(count[k.name] for count in counts)), show_schedule(k.step)]
-    return found
-
-
-def _seconds(story: Mapping[str, Any]) -> float:
-    """What all instances of a region, or one kernel, take: measured, else by the model."""
-    seconds = story["modelled"] if story["measured"] is None else story["measured"]
-    return float(seconds or 0.0) * int(story.get("instances", 1))
-
-
 def _region(
     story: Mapping[str, Any], known: Mapping[str | None, list[str]], is_marked: bool
 ) -> Iterator[str]:
     times = f" × {story['instances']}" if story["instances"] > 1 else ""
     variants = story["variants"] if is_marked else []
-    yield f"{'; '.join([story['region'] + times, *variants])}: {_taken(story)}"
+    yield f"{'; '.join([story['region'] + times, *variants])}: {stories.taken(story)}"
     compared = f"{story['evaluations']} plans compared, {story['trials']} measured"
     yield f"  search {story['mode']} from {story['seed']}; {compared}"
     if story["trials"]:
@@ -172,45 +187,16 @@ def _kernels(story: Mapping[str, Any], known: Mapping[str | None, list[str]]) ->
         yield f"  {line}"
         rivals = sorted(kernel["rivals"], key=lambda r: (r["seconds"] is None, r["seconds"] or 0.0))
         for rival in rivals[:_RIVALS]:
-            yield f"    instead of {_schedule(rival)}: {_rival_time(rival, _seconds(kernel))}"
+            yield f"    instead of {stories.schedule(rival)}: {stories.time(rival, kernel)}"
 
 
 def _figures(story: Mapping[str, Any]) -> list[str]:
-    seconds, floor = _seconds(story), float(story["floor"] or 0.0)
+    seconds, floor = stories.seconds(story), float(story["floor"] or 0.0)
     return [
         duration(story["modelled"]),
         duration(story["measured"]),
         duration(floor),
         f"{seconds / floor:.2f}" if floor >= _START else "",
-        f"{_amount(story['traffic'])}B",
-        _amount(story["flops"]).strip(),
+        f"{stories.amount(story['traffic'])}B",
+        stories.amount(story["flops"]).strip(),
     ]
-
-
-def _schedule(rival: Mapping[str, Any]) -> str:
-    options = "".join(f" :{name} {value}" for name, value in rival["schedule"]["options"])
-    tiles = "".join(f" {axis}={size}" for axis, size in rival["tiles"].items())
-    return f"{rival['schedule']['template']}{options}{tiles and ' tiles' + tiles}"
-
-
-def _rival_time(rival: Mapping[str, Any], seconds: float) -> str:
-    if rival["seconds"] is None:
-        return "not timed"
-    more = f" ({(rival['seconds'] / seconds - 1) * 100:+.0f} %)" if seconds else ""
-    return f"{duration(rival['seconds'])}{more}"
-
-
-def _taken(story: Mapping[str, Any]) -> str:
-    if story["measured"] is not None:
-        return f"{duration(story['measured'])} measured, {duration(story['modelled'])} by the model"
-    return f"{duration(story['modelled'])} by the model"
-
-
-def _amount(value: float | None) -> str:
-    """A number with its power of a thousand: 12.3 M."""
-    number = float(value or 0)
-    for prefix in ("", "k", "M", "G"):
-        if number < 1000:
-            return f"{number:.3g} {prefix}"
-        number /= 1000
-    return f"{number:.3g} T"

@@ -112,7 +112,7 @@ class Draft:
             if number not in found:
                 found[number] = self.node(number)
                 stack += found[number].children
-        return Goal(found, roots)
+        return Goal(found, roots, self.genome.cuts & found.keys())
 
     def build(self) -> Draft:
         """Compute every stored value.  Raises `InfeasibleError` for a cyclic choice."""

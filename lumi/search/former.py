@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from lumi.dtype import F32, I32, DType
 from lumi.field.access import Access
 from lumi.field.index import of_axis
+from lumi.field.region import Region
 from lumi.llir.kernel import (
     Carry,
     Dot,
@@ -21,6 +22,7 @@ from lumi.llir.kernel import (
     Position,
     Reduce,
     Statement,
+    Step,
     Store,
     Symbol,
 )
@@ -34,10 +36,19 @@ from lumi.search.passes import Passes
 from lumi.search.scope import Scope, Scopes
 from lumi.search.space import Space
 
+_MARK = "%"
+
 
 def temporary(number: int) -> str:
     """The buffer of a stored class while plans are compared; a finished plan numbers them from 0."""
-    return f"%{number}"
+    return f"{_MARK}{number}"
+
+
+def stored_by(step: Step, region: Region, roots: Sequence[int]) -> tuple[int, ...]:
+    """The classes that a step stores while plans are compared; `roots` are those of the region's stores."""
+    buffers = step.written
+    outputs = {c for c, store in zip(roots, region.stores, strict=True) if store.access.buffer in buffers}
+    return tuple(sorted(outputs | {int(b[1:]) for b in buffers if b.startswith(_MARK)}))
 
 
 class Former:

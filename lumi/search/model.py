@@ -45,6 +45,7 @@ class Machine:
     `tile_memory` the bytes of tiles a cell can hold, `cache` the bytes of the last cache.  `narrow_dot` is
     the least width and `short_dot` the least length of a contraction that runs at `dot_rate`.  `byte_rate`
     is what `element_rate` is for sums of products of bytes and what unpacks them, where that is another.
+    `name` is the device's, unless it is the one at hand.
     """
 
     units: int
@@ -58,6 +59,7 @@ class Machine:
     narrow_dot: int = 4
     short_dot: int = 16
     byte_rate: float = 0.0
+    name: str = ""
 
 
 OVERLAP_LOSS = 0.15

@@ -22,6 +22,7 @@ from lumi.search.explain import (
     rank_correlation,
     silent,
 )
+from lumi.search.former import stored_by
 from lumi.search.launch import Assembly
 from lumi.search.measure import Contest
 from lumi.search.modelling import Modelling
@@ -39,11 +40,15 @@ DEPTH = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The kernels of a region, how they were found, and the terms that they compute."""
+    """The kernels of a region, how they were found, and the terms that they compute.
+
+    `stored[k]` are the classes of those terms that the k-th step of the graph stores.
+    """
 
     graph: KernelGraph
     explanation: Explanation
     goal: Goal
+    stored: tuple[tuple[int, ...], ...]
 
 
 def search(
@@ -200,7 +205,8 @@ class _Search:
             saturated=self.egraph.saturated,
             enodes=self.egraph.size,
         )
-        return Found(bench.final(used), explanation, plan.draft.goal())
+        stored = tuple(stored_by(w.step, self.region, self.egraph.roots) for w in used)
+        return Found(bench.final(used), explanation, plan.draft.goal(), stored)
 
     def _story(self, used: Way) -> KernelStory:
         backend, hints = self.backend, self.settings.hints

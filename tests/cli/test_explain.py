@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from lumi import derivation
+from lumi.backends.cuda.machine import MACHINE
+from lumi.cli.main import run
 from lumi.plan.file import load, save
 from tests.cli.conftest import Lumi
+from tests.egraph.folders import with_change
 
 
 def test_every_kernel_has_its_story(lumi: Lumi, plan: Path) -> None:
@@ -61,9 +68,9 @@ def test_regions_can_be_chosen(lumi: Lumi, plan: Path) -> None:
 def test_times_of_another_gpu_are_said_to_be(lumi: Lumi, model: Path, plan: Path, tmp_path: Path) -> None:
     made = tmp_path / "gpu.lumiplan"
     assert lumi("compile", model, "-o", made, "--search", "none", "--target", "cuda").status == 0
-    line = "\ntimes by the model are those of an NVIDIA H200, whatever GPU there is\n"
+    line = f"\ntimes by the model are those of an {MACHINE.name}, whatever device there is\n"
     assert line in lumi("explain", made).out
-    assert "H200" not in lumi("explain", plan).out
+    assert MACHINE.name not in lumi("explain", plan).out
 
 
 def test_the_cpu_rounds_where_the_model_asks_for_it(lumi: Lumi, tmp_path: Path) -> None:
@@ -87,3 +94,71 @@ def test_a_model_is_no_plan(lumi: Lumi, model: Path) -> None:
     said = lumi("explain", model)
     assert said.status == 1
     assert said.err == f"plan error: {model} is a source, no plan\n  = lumi compile {model} makes one\n"
+
+
+WEIGHTS = """\
+(defmodel weights [(x f32 [512 64]) (w f32 [64 2048])]
+  "The softmax of a product."
+  (softmax (matmul x w)))
+"""
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plan of two kernels for a GPU."""
+    path = tmp_path_factory.mktemp("weights") / "weights.lumi"
+    path.write_text(WEIGHTS)
+    made = path.with_suffix(".lumiplan")
+    command = ["compile", str(path), "-o", str(made), "--target", "cuda", "--search-evaluations", "60"]
+    assert run([*command, "--json"]) == 0
+    return made
+
+
+def test_how_a_kernel_came_about(lumi: Lumi, weights: Path, golden: Callable[..., None]) -> None:
+    name = load(weights).kernels[-1].name
+    said = lumi("explain", weights, "--kernel", name)
+    assert said.status == 0
+    golden(said.out, ".txt")
+
+
+def test_a_kernel_follows_by_what_its_own_terms_need(lumi: Lumi, weights: Path) -> None:
+    first = load(weights).kernels[0].name
+    report = lumi("explain", weights, "--kernel", first, "--json").json
+    assert (report["plan"], report["kernel"]) == ("weights", first)
+    names = [need["name"] for need in report["derivation"]["needs"]]
+    assert "tile" in names and not [n for n in names if "online" in n]
+    assert [rung["group"] for rung in report["derivation"]["ladder"]]
+    assert all(rival["seconds"] > 0 for rival in report["rivals"])
+
+
+def test_one_kernel_is_named_or_there_is_nothing_to_search(lumi: Lumi, plan: Path) -> None:
+    said = lumi("explain", plan, "--search", "measure")
+    assert said.status == 2 and "add --kernel NAME" in said.err
+    said = lumi("explain", plan, "--kernel", "k9_none")
+    assert (said.status, said.out) == (1, "")
+    assert said.err.startswith(
+        "kernel error: no region of scale has a kernel k9_none\n  = there are k0_scale"
+    )
+
+
+def test_the_ladder_of_a_kernel_can_be_measured(lumi: Lumi, plan: Path) -> None:
+    name = load(plan).kernels[0].name
+    report = lumi("explain", plan, "--kernel", name, "--search", "measure", "--json").json["derivation"]
+    assert report["best"]["measured"] > 0
+    assert all(rung["best"] is None or rung["best"]["measured"] > 0 for rung in report["ladder"])
+
+
+def test_rules_that_changed_since_are_an_error(
+    lumi: Lumi, weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = with_change(tmp_path, '"tile"', '"tiled"')
+    fewer = replace(book, rules=tuple(r for r in book.rules if r.name != "tiled"))
+    monkeypatch.setattr(derivation, "book", lambda: fewer)
+    said = lumi("explain", weights, "--kernel", load(weights).kernels[0].name)
+    assert said.status == 1
+    assert "do not follow by the rules there are now" in said.err
+
+
+def test_origins_are_not_told(lumi: Lumi, plan: Path) -> None:
+    assert all("origin" not in region for region in lumi("explain", plan, "--json").json["regions"])
+    assert all("origin" in region for region in load(plan).explanation["regions"])

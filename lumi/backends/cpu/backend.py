@@ -56,6 +56,11 @@ class CpuBackend:
         return f"{CpuDevice().name}, {compiler.version if compiler else 'numpy'}"
 
     @property
+    def machine(self) -> Machine:
+        """This one, under the template that works for every kernel."""
+        return machine(self._cores, schedule.DEFAULT.template)
+
+    @property
     def cells(self) -> int:
         """One: threads are few, and take several cells each."""
         return 1

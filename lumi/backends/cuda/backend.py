@@ -16,6 +16,7 @@ from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.kernel import Kernel, KernelGraph, Schedule, Statement, Step
 from lumi.llir.product import Product
+from lumi.search.model import Machine
 from lumi.search.protocol import Cost, Failure, Timing
 
 
@@ -42,6 +43,11 @@ class CudaBackend:
         except LumiError:
             return f"no GPU, {used}"
         return f"{gpu.name} ({gpu.arch}), driver {gpu.driver_version}, {used}"
+
+    @property
+    def machine(self) -> Machine:
+        """The GPU that prices are those of."""
+        return MACHINE
 
     @property
     def cells(self) -> int:

@@ -13,6 +13,7 @@ MACHINE = Machine(
     launch=2e-6,
     tile_memory=96 << 10,
     cache=4 << 30,
+    name="NVIDIA H200",
 )
 """The GPU under the templates that share a code generator.
 
