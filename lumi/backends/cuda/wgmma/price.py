@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lumi import dim
 from lumi.backends.cuda.mma import price as common
 from lumi.backends.cuda.mma.form import Stored
+from lumi.backends.cuda.wgmma import sent
 from lumi.backends.cuda.wgmma.plan import GroupPlan
 from lumi.search.model import Machine
 
@@ -42,6 +43,9 @@ SIGNALLED = {False: 100.0, True: 180.0}
 
 HIDDEN_END = 0.5
 """Share of what follows the sums of a cell that the next one's first turn hides, where it begins ahead."""
+
+LOADED = {False: 0.9, True: 0.15}
+"""Cycles of an element that results are made of beside products, by whether the copy engine brings it."""
 
 START = 3000.0
 """Cycles until a cell's first products can begin."""
@@ -84,9 +88,18 @@ def _share(made: GroupPlan, dims: Mapping[str, int]) -> _Share:
     work *= (ONE_GROUP if made.groups == 1 else 1.0) * (1.0 if made.bulk else COPIED)
     work += SIGNALLED[form.cascade is not None]
     end = common.epilogue(made) * (1 - HIDDEN_END if made.ahead else 1.0)
-    end += common.folding(made, sizes, dims)
+    end += common.folding(made, sizes, dims) + _operands(made)
     cells = high * wide * math.prod(sizes[a] for a in form.outer)
     return _Share(cells, turns * work + end, turns * turn.bytes)
+
+
+def _operands(made: GroupPlan) -> float:
+    """Cycles in which a cell waits for what its results are made of beside products."""
+    if made.form.cascade is not None:
+        return 0.0
+    brought = made.sent.loads if made.sent is not None else {}
+    each = [LOADED[load.var in brought] for load in sent.operands(made.form)]
+    return made.rows * made.width_of(made.form.column) * sum(each)
 
 
 def _products(made: GroupPlan) -> float:

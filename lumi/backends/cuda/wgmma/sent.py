@@ -6,7 +6,7 @@ panels of 128 bytes.  So other cells' products wait for no memory, nor do the th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lumi.backends.cuda.mma.form import Form
@@ -18,7 +18,7 @@ from lumi.backends.cuda.wgmma.instruction import ROWS
 from lumi.dtype import BF16, F16, F32
 from lumi.field.access import Access
 from lumi.llir import spell
-from lumi.llir.kernel import Load, Operand, Store
+from lumi.llir.kernel import Load, Operand
 from lumi.llir.program import Fold, arguments, axes_of
 
 WIDTH = 64
@@ -69,7 +69,7 @@ def find(form: Form, rows: int, room: int) -> Sent | None:
     kernel, column = form.program.kernel, form.column
     loads, stores, free, size = dict[str, Piece](), list[Piece](), list[Piece](), 0
     stored = [s for s in form.stores if column in long(kernel, s.axes)]
-    for load in _loads(form, stored):
+    for load in operands(form):
         seen = _seen(form, load.access, rows)
         if seen is not None:
             loads[load.var] = Piece(load.access, seen, size)
@@ -96,10 +96,10 @@ def _seen(form: Form, access: Access, height: int) -> Boxed | None:
     return box.seen(form.program.kernel, access, form.column, form.row, height)
 
 
-def _loads(form: Form, stores: Sequence[Store]) -> list[Load]:
+def operands(form: Form) -> list[Load]:
     """What is loaded for rows and columns of results, beside products."""
     table, kernel = form.program.definitions, form.program.kernel
-    todo: list[Operand] = [s.value for s in stores]
+    todo: list[Operand] = [s.value for s in form.stores]
     found: dict[str, Load] = {}
     met = set[str]()
     while todo:
