@@ -271,7 +271,7 @@ class _Uses:
             return False
         places = self.places[definition.var]
         count = sum(self._count(definition, p) for p in places)
-        saved = max(self._work(definition, p) for p in places) * (1 - 1 / max(count, 1))
+        saved = max(self._work(definition, p, {}) for p in places) * (1 - 1 / max(count, 1))
         bounds = [self.sizes.bound(a, self._stack(definition.var)) for a in axes_of(definition)]
         size = math.prod(math.inf if b is None else b for b in bounds)
         return saved > WORTH and size <= self.largest[isinstance(definition, Fold)]
@@ -286,8 +286,16 @@ class _Uses:
             turns = [n for n in turns if n > WRITTEN_OUT]
         return math.prod(turns)
 
-    def _work(self, definition: Definition, place: _Place) -> float:
-        """Instructions for one element, without what is computed further out."""
+    def _work(self, definition: Definition, place: _Place, known: dict[str, float]) -> float:
+        """Instructions for one element, without what is computed further out; `known` are those found here.
+
+        A value that is used twice counts twice.
+        """
+        if definition.var not in known:
+            known[definition.var] = self._computed(definition, place, known)
+        return known[definition.var]
+
+    def _computed(self, definition: Definition, place: _Place, known: dict[str, float]) -> float:
         match definition:
             case Map(_, op, _, _, _):
                 own = work(op)
@@ -303,7 +311,7 @@ class _Uses:
             if argument in self.arrays:
                 continue
             if place.depth(axes_of(inner), self.found.levels[argument]) == depth:
-                own += self._work(inner, place)
+                own += self._work(inner, place, known)
         return own
 
 
