@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lumi import dim
 from lumi.backends.cuda.mma.form import Cascade, Form, Product, Stored
 from lumi.backends.cuda.mma.plan import STEP, Plan, up
-from lumi.llir.kernel import Map, Reduce
+from lumi.llir.kernel import Loop, Map, Reduce, walk
 from lumi.search.guard import active_share
 from lumi.search.model import PRICES, Machine
 
@@ -138,11 +138,14 @@ def peak(form: Form) -> float:
 
 def flops(form: Form, dims: Mapping[str, int]) -> float:
     """Operations of all products, those that are skipped left out."""
-    sizes = {a: max(dim.value(e, dims), 1) for a, e in form.program.kernel.axes.items()}
+    kernel = form.program.kernel
+    sizes = {a: max(dim.value(e, dims), 1) for a, e in kernel.axes.items()}
+    chunked = [s for s in walk(kernel.body) if isinstance(s, Loop) and s.chunk is not None]
+    spans = sizes | {a: -(-sizes[a] // sizes[s.chunk]) for s in chunked for a in s.axes if s.chunk}
     outer, found = math.prod(sizes[a] for a in form.outer), 0.0
     for product in form.products:
         axes = (form.row, product.columns, product.summed, *product.outer_summed)
-        found += 2.0 * outer * math.prod(sizes[a] for a in axes)
+        found += 2.0 * outer * math.prod(spans[a] for a in axes)
     if form.carried is None or not form.carried.loop.guards:
         return found
     return found * active_share(form.carried.loop.guards, sizes, dict.fromkeys(sizes, 1), dims)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lumi.backends.cuda.backend import CudaBackend
 from lumi.backends.cuda.mma.known import look
 from lumi.llir.kernel import Kernel
-from tests.backends.cuda.mma.forms import cascade, product
+from tests.backends.cuda.mma.forms import cascade, chunked, product
 
 BACKEND = CudaBackend()
 
@@ -59,7 +59,14 @@ def test_no_estimate_is_below_its_floor() -> None:
     for kernel, dims in (
         (product(4096, 4096, 4096), {}),
         (cascade("full", 128), {"seq": 4096, "keys": 4096}),
+        (chunked(512, 512, 32768, 16), {}),
     ):
         for schedule in look(kernel).schedules:
             found = BACKEND.cost(kernel, schedule, dims)
             assert found.seconds > found.floor
+
+
+def test_a_sum_in_chunks_has_the_operations_of_the_whole() -> None:
+    for chunks in (1, 16):
+        kernel = chunked(512, 512, 32768, chunks)
+        assert BACKEND.cost(kernel, look(kernel).schedules[0], {}).flops == 2 * 512 * 512 * 32768
