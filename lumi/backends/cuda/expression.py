@@ -96,14 +96,16 @@ class Expressions:
         access, w = definition.access, self.w
         data = {n: self.value(o, I32) for n, o in enumerate(definition.data)}
         axes = w.unrolled(definition.axes)
-        lane = next((a for a in axes if self.is_wide(access, a)), None)
+        wide = self._is_wide_row if access.clamp else self.is_wide
+        lane = next((a for a in axes if wide(access, a)), None)
         texts, passing = {}, self.is_passing(definition)
         for copy in w.copies(tuple(a for a in axes if a != lane)):
-            pointer = self.pointer(access, data, copy)
             if lane is None:
-                parts = {0: ctype.load(pointer, access.dtype)}
+                parts = {0: ctype.load(self.pointer(access, data, copy), access.dtype)}
+            elif access.clamp:
+                parts = self._clamped(access, copy, lane, passing)
             else:
-                parts = self._neighbours(pointer, access.dtype, lane, passing)
+                parts = self._neighbours(self.pointer(access, data, copy), access.dtype, lane, passing)
             for number, text in parts.items():
                 key = tuple(({**copy, lane: number} if lane else copy)[a] for a in axes)
                 text = ctype.conversion(text, access.dtype, definition.dtype)
@@ -136,6 +138,38 @@ class Expressions:
             parts |= {first + n: ctype.part(raw, n, dtype) for n in range(count)}
         return parts
 
+    def _clamped(self, access: Access, copy: Copy, lane: str, passing: bool) -> dict[int, str]:
+        """The elements at the copies of `lane`, of which so many as are read at once leave a row together."""
+        w, opened, dtype = self.w, self.w.opened(lane), access.dtype
+        assert opened is not None
+        parts: dict[int, str] = {}
+        count = chunk(dtype, opened.copies)
+        at = self._coordinate(access, {**copy, lane: 0})
+        start, first, size = spell.row(access, at, lambda number: "")
+        for number in range(0, opened.copies, count):
+            place = w.declare("i64", f"{first} + {number}" if number else first, "place")
+            near = f"{w.buffers[access.buffer]} + {start} + (clamp({place}, {size}) & -{count})"
+            raw = w.declare("auto", ctype.wide_load(near, dtype, count, passing), "w")
+            ends = [ctype.part(raw, n, dtype) for n in (0, count - 1)]
+            for n in range(count):
+                inside = ctype.part(raw, n, dtype)
+                parts[number + n] = f"({place} < 0 ? {ends[0]} : {place} >= {size} ? {ends[1]} : {inside})"
+        return parts
+
+    def _is_wide_row(self, access: Access, axis: str) -> bool:
+        """Whether the copies of an open axis are neighbours in rows that wide instructions can move.
+
+        So many as are moved at once lie in a row together, or outside of it.
+        """
+        opened, last = self.w.opened(axis), access.index[-1]
+        if opened is None or not opened.adjacent or opened.copies == 1 or not spell.is_row(access, axis):
+            return False
+        count = chunk(access.dtype, opened.copies)
+        if count * access.dtype.size < 4 or not _is_multiple(access.shape[-1], count) or access.data():
+            return False
+        row = Access(access.buffer, (last,), access.shape[-1:], access.dtype)
+        return opened.copies % count == 0 and divides(row, count, self._multiple)
+
     def is_wide(self, access: Access, axis: str) -> bool:
         """Whether the copies of an open axis are neighbours in memory that wide instructions can move."""
         opened = self.w.opened(axis)
@@ -151,6 +185,15 @@ class Expressions:
 
     def pointer(self, access: Access, data: Mapping[int, Value], copy: Copy) -> str:
         """CUDA for the address of an element."""
+
+        def index(number: int) -> str:
+            return data[number].at(copy)
+
+        element = spell.element(access, self._coordinate(access, copy), index)
+        return f"{self.w.buffers[access.buffer]} + {element}"
+
+    def _coordinate(self, access: Access, copy: Copy) -> spell.Coordinate:
+        """Where a copy of the code stands along an axis, in an index of a buffer."""
         size = dim.product(access.shape)
         wide = not isinstance(size, int) or size >= WIDE
 
@@ -158,10 +201,7 @@ class Expressions:
             variable, offset = self.w.coordinate(axis, copy)
             return (f"(i64){variable}" if wide else variable), offset
 
-        def index(number: int) -> str:
-            return data[number].at(copy)
-
-        return f"{self.w.buffers[access.buffer]} + {spell.element(access, at, index)}"
+        return at
 
     # -- arrays
 
