@@ -43,7 +43,7 @@ BATCHES = (1, 4, 16)
 LAUNCHES = 16
 """Launches that are timed together at least."""
 
-BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION", "MATH")
+BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION")
 
 
 @dataclass(frozen=True)

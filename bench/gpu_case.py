@@ -27,8 +27,8 @@ from lumi.errors import LumiError, Source
 from lumi.runtime.session import Session
 from lumi.search.settings import Mode, Settings
 
-COLD = 512 << 20
-"""Bytes that all copies of a case's data have at least."""
+COLD = 1 << 30
+"""Bytes that all copies of a case's data have at least: many times those of the last cache, which may keep any."""
 
 LAUNCHES = 32
 """Runs of a case that are timed together at least."""
