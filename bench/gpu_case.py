@@ -28,7 +28,7 @@ from lumi.runtime.session import Session
 from lumi.search.settings import Mode, Settings
 
 COLD = 1 << 30
-"""Bytes that all copies of a case's data have at least: many times those of the last cache, which may keep any."""
+"""Bytes that all copies of a case's data have at least: many times what the last cache keeps."""
 
 LAUNCHES = 32
 """Runs of a case that are timed together at least."""

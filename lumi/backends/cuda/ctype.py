@@ -147,13 +147,8 @@ def part(words: str, number: int, dtype: DType) -> str:
     return _PARTS[dtype.name].format(word=f"{words}.w[{place // 4}]", shift=8 * (place % 4))
 
 
-def wide_store(
-    pointer: str, texts: Sequence[str], dtype: DType, rounds: bool = False, passing: bool = False
-) -> str:
-    """CUDA statement that writes neighbours, 4, 8 or 16 bytes of them; it `rounds` f32 to halves.
-
-    `passing` ones leave the caches first.
-    """
+def wide_store(pointer: str, texts: Sequence[str], dtype: DType, rounds: bool = False) -> str:
+    """CUDA statement that writes neighbours, 4, 8 or 16 bytes of them; it `rounds` f32 to halves."""
     words: list[str] = []
     if dtype.size == 8:
         for text in texts:
@@ -169,4 +164,4 @@ def wide_store(
         texts = [raw(t, dtype) for t in texts]
         words = [f"four({', '.join(texts[k : k + 4])})" for k in range(0, len(texts), 4)]
     size = len(texts) * dtype.size
-    return f"wide_{'leave' if passing else 'store'}(({_WIDE[size]} *)({pointer}), {', '.join(words)});"
+    return f"wide_store(({_WIDE[size]} *)({pointer}), {', '.join(words)});"

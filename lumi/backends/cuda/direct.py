@@ -47,15 +47,15 @@ GRANULE = 8
 class Plan:
     """A line is shared by `users` threads of each of `blocks` blocks.
 
-    The elements of the last `aside` turns lie in shared memory.  Of the lines one in `stay` stays in the last
-    cache as long as it can, while results leave it first; where it is 0, the cache is told nothing.
+    The elements of the last `aside` turns lie in shared memory.  With `stay` lines stay in the last cache as
+    long as they can: results leave it early and evenly then, and none delays the lines to come.
     """
 
     found: Lines
     users: int
     blocks: int
     aside: int = 0
-    stay: int = 0
+    stay: bool = False
 
     @property
     def width(self) -> int:
@@ -101,7 +101,7 @@ def plan(found: Lines, options: dict[str, int]) -> Plan | None:
 
     A thread has several loads under way at once, or it is not worth its while.
     """
-    alone = Plan(found, options.get("users", 256), 1, stay=options.get("stay", 0))
+    alone = Plan(found, options.get("users", 256), 1, stay=bool(options.get("stay", 0)))
     aside = alone.turns * options.get("aside", 0) // EIGHTHS
     made = replace(alone, blocks=options.get("blocks", 1), aside=aside)
     if found.length % (made.blocks * made.width) or made.part <= made.users * made.width:
@@ -120,7 +120,6 @@ class DirectWriter(Held):
         super().__init__(plan.found, plan, name)
         self.plan, self.blocks, self.values = plan, plan.blocks, plan.users // WARP * plan.blocks
         self.kept = plan.turns - plan.aside
-        self.expressions.leaving = plan.stay > 0
         if plan.blocks > 1:
             self.part, self.first, self.last = plan.part, "first", "last"
             self.chosen += " && first == 0"
@@ -148,7 +147,7 @@ class DirectWriter(Held):
             self.open_line()
             self.load_single()
             if self.plan.stay:
-                w.line(f"const u64 policy = line % {self.plan.stay} ? read_as_usual() : read_to_stay();")
+                w.line("const u64 policy = read_to_stay();")
             if self.plan.aside:
                 self._put_aside()
             self.arrays("x", found.streams, self.kept)

@@ -10,7 +10,7 @@ from lumi.backends.clike.scope import Copy
 from lumi.backends.cuda import ctype, operators
 from lumi.backends.cuda.ctype import register
 from lumi.backends.cuda.scope import Value, Writer
-from lumi.backends.cuda.values import overflows, reads_most
+from lumi.backends.cuda.values import reads_most
 from lumi.dtype import BOOL, DTYPES, I32, DType
 from lumi.field.access import Access
 from lumi.llir import spell
@@ -27,20 +27,10 @@ WIDEST = 16
 
 
 class Expressions:
-    """Computes values; `fold` writes the loops of reductions, which computes values in turn.
-
-    Who writes a kernel may decide whether its results are `leaving` the caches first.
-    """
+    """Computes values; `fold` writes the loops of reductions, which computes values in turn."""
 
     def __init__(self, writer: Writer, fold: FoldWriter) -> None:
         self.w, self.fold = writer, fold
-        self.leaving: bool | None = None
-
-    def is_leaving(self) -> bool:
-        """Whether results leave the caches first: those of a kernel that has far more than they hold."""
-        if self.leaving is None:
-            self.leaving = overflows(self.w.program.kernel)
-        return self.leaving
 
     def value(self, operand: Operand, dtype: DType) -> Value:
         """The value of an operand in `dtype`."""
@@ -115,11 +105,10 @@ class Expressions:
     def is_passing(self, definition: Load) -> bool:
         """Whether a kernel reads each element of a buffer once: no loop or cell repeats the load.
 
-        Where it writes as much as it reads, the caches do better when told nothing, unless results pass
-        through them as well.
+        Where it writes as much as it reads, the caches do better when told nothing.
         """
         program = self.w.program
-        if not reads_most(program.kernel) and not self.is_leaving():
+        if not reads_most(program.kernel):
             return False
         long = {a for a, e in program.kernel.axes.items() if e != 1}
         loads = [s for s in walk(program.kernel.body) if isinstance(s, Load)]

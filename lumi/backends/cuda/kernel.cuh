@@ -165,10 +165,6 @@ INLINE words<1> wide_pass(const u32 *p) { return {__ldcs(p)}; }
 INLINE void wide_store(uint4 *p, u32 a, u32 b, u32 c, u32 d) { *p = make_uint4(a, b, c, d); }
 INLINE void wide_store(uint2 *p, u32 a, u32 b) { *p = make_uint2(a, b); }
 INLINE void wide_store(u32 *p, u32 a) { *p = a; }
-/* What nothing reads soon leaves the caches first. */
-INLINE void wide_leave(uint4 *p, u32 a, u32 b, u32 c, u32 d) { __stcs(p, make_uint4(a, b, c, d)); }
-INLINE void wide_leave(uint2 *p, u32 a, u32 b) { __stcs(p, make_uint2(a, b)); }
-INLINE void wide_leave(u32 *p, u32 a) { __stcs(p, a); }
 INLINE u32 two(u16 a, u16 b) { return (u32)a | (u32)b << 16; }
 /* Two numbers rounded to halves: the device does both at once, with another NaN. */
 #if __CUDA_ARCH__ >= 900

@@ -40,11 +40,6 @@ INLINE u64 read_to_stay() {
   asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
-INLINE u64 read_as_usual() {
-  u64 policy;
-  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
 INLINE words<4> wide_policed(const uint4 *p, u64 policy) {
   words<4> x;
   asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"

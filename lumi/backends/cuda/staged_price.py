@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from lumi.backends.cuda import direct
 from lumi.backends.cuda.held import WORD
 from lumi.backends.cuda.machine import MACHINE
-from lumi.backends.cuda.values import LARGE
 from lumi.llir.kernel import Load, Loop, Map, Reduce, walk
 from lumi.search.model import PRICES, Work
 from lumi.search.protocol import Cost
@@ -22,8 +21,8 @@ are written, and of those that are only read."""
 
 DIRECT = 0.9e-6, 0.2e-6, 12e-9, 0.15e-9, 0.15
 """Seconds to start where lines go straight into registers, and in which a block only computes: at least, for
-each register of a thread that holds elements, and for each thread whose results are joined; and the share of
-the time of a block's operations in which it does nothing else."""
+each register of a thread that holds elements, and for each thread whose results a reduction joins; and the
+share of the time of a block's operations in which it does nothing else."""
 
 READ = 4.5e12
 """Bytes a second of kernels that write little."""
@@ -37,9 +36,9 @@ CLUSTER = 0.6e-6, 0.2e-6
 SPREAD = 1.2
 """How much slower blocks that share a line write it than blocks with lines of their own."""
 
-STAY = 0.97
-"""How much less time lines take, measured where all of them stay in the cache as long as they can: results
-leave it early and evenly, and some of what is read again is there."""
+STAY = 0.975, 32 << 20
+"""How much less time lines take that stay in the cache as long as they can, and of how many bytes of results
+at least."""
 
 AT_ONCE = 3
 """How much faster a single multiprocessor can read than its share of the bandwidth."""
@@ -118,10 +117,10 @@ def in_registers(work: Work, found: Cost, options: Mapping[str, int]) -> float:
     lines = math.prod(work.sizes[a] for a in work.kernel.grid)
     held = _of_line(work) / (WORD * blocks * users)
     aside = held * options.get("aside", 0) / direct.EIGHTHS
-    start, idle = DIRECT[0], DIRECT[1] + held * DIRECT[2] + users * DIRECT[3]
+    joined = sum(isinstance(s, Reduce) for s in walk(work.kernel.body))
+    start, idle = DIRECT[0], DIRECT[1] + held * DIRECT[2] + joined * users * DIRECT[3]
     idle += DIRECT[4] * of_rows(work) / (lines * blocks) / (COMPUTED / MACHINE.units)
     if blocks > 1:
-        joined = sum(isinstance(s, Reduce) for s in walk(work.kernel.body))
         idle += joined * (CLUSTER[0] + (blocks - 1) * CLUSTER[1])
     cells = lines * blocks / MACHINE.units
     beside = max(min(direct.beside(users, held - aside, WORD * users * aside), int(cells)), 1)
@@ -129,7 +128,7 @@ def in_registers(work: Work, found: Cost, options: Mapping[str, int]) -> float:
     moving = found.traffic / (lines * blocks) / ((MACHINE.bandwidth if writes else READ) / MACHINE.units)
     turns = max(cells / beside, 1.0) * max(beside * moving, moving + idle)
     spread = SPREAD if blocks > 1 and writes else 1.0
-    stay = STAY if options.get("stay", 0) and work.written * work.cells > LARGE else 1.0
+    stay = STAY[0] if options.get("stay", 0) and work.written * work.cells > STAY[1] else 1.0
     return start + idle + max(stay * spread * turns, of_rows(work) / COMPUTED)
 
 

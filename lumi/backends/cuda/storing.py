@@ -56,7 +56,7 @@ def store_wide(expressions: Expressions, store: Store, value: Value, copy: Copy,
         if not rounds:
             texts = [ctype.conversion(t, value.dtype, dtype) for t in texts]
         place = f"{pointer} + {first}" if first else pointer
-        w.line(ctype.wide_store(place, texts, dtype, rounds, expressions.is_leaving()))
+        w.line(ctype.wide_store(place, texts, dtype, rounds))
 
 
 def store_all(expressions: Expressions, store: Store, value: Value) -> None:

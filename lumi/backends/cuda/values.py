@@ -7,16 +7,13 @@ from collections.abc import Iterable
 
 from lumi.dim import Extent
 from lumi.llir.arrange import arrange
-from lumi.llir.kernel import Dot, Kernel, Load, Loop, Operand, Reduce, Store, walk
+from lumi.llir.kernel import Kernel, Load, Loop, Operand, Store, walk
 from lumi.llir.program import Fold, Nest, Program, arguments, is_plain
 
 SOME = 1024
 """Positions assumed of an axis whose extent is known only at run time."""
 
 FAR_MORE = 4
-
-LARGE = 32 << 20
-"""Bytes of which the caches keep little until they are read again."""
 
 
 def without_arrays(kernel: Kernel) -> Program | None:
@@ -80,14 +77,6 @@ def reads_most(kernel: Kernel) -> bool:
     every = list(walk(kernel.body))
     read = {s.access: s for s in every if isinstance(s, Load)}
     return total(read.values()) >= FAR_MORE * total(s for s in every if isinstance(s, Store))
-
-
-def overflows(kernel: Kernel) -> bool:
-    """Whether a kernel computes point by point far more results than the caches hold."""
-    every = list(walk(kernel.body))
-    results = [s for s in every if isinstance(s, Store)]
-    size = sum(s.access.dtype.size * math.prod(about(kernel.axes[a]) for a in s.axes) for s in results)
-    return size >= LARGE and not any(isinstance(s, Reduce | Dot | Loop) for s in every)
 
 
 def about(extent: Extent) -> int:

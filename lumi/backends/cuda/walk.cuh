@@ -27,9 +27,10 @@ struct Share {
   }
 };
 
-/* Copy 16 bytes, or with `bytes` 0 put zeros there. */
+/* Copy 16 bytes, or with `bytes` 0 put zeros there.  Memory is read by whole lines of the cache. */
 INLINE void copy_piece(void *to, const void *from, u32 bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_place(to)), "l"(from), "r"(bytes)
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared_place(to)), "l"(from),
+               "r"(bytes)
                : "memory");
 }
 /* All copies that a thread asked for since the last call are one lot. */

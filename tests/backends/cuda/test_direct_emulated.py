@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not is_possible(), reason="there is no g++")
 TOLERANCE = 1e-5
 
 ASIDE = Schedule("direct", (("aside", 4), ("users", 128)))
-STAY = Schedule("direct", (("stay", 16), ("users", 256)))
+STAY = Schedule("direct", (("stay", 1), ("users", 256)))
 ALONE = Schedule("direct", (("blocks", 1), ("users", 256)))
 
 CASES: dict[str, tuple[Kernel, Schedule]] = {

@@ -29,12 +29,11 @@ def steps(kernel: Kernel) -> list[Step]:
     return [Step(kernel, s) for s in schedules(kernel)]
 
 
-@pytest.mark.parametrize(("count", "load", "store"), [(1 << 20, "load", "store"), (LARGE, "pass", "leave")])
-def test_nothing_is_stored_before_all_is_loaded(count: int, load: str, store: str) -> None:
+@pytest.mark.parametrize("count", [1 << 20, LARGE])
+def test_nothing_is_stored_before_all_is_loaded(count: int) -> None:
     for step in steps(sized(count)):
         text = emit(step, "kernel").text
-        accesses = re.findall(r"wide_(load|pass|store|leave)\(", text)
-        assert accesses == [load, load, store], step.schedule
+        assert re.findall(r"wide_(load|pass|store)\(", text) == ["load", "load", "store"], step.schedule
 
 
 def test_reads_leave_the_cache_first_only_where_little_is_written() -> None:

@@ -48,10 +48,10 @@ INLINE Share attend_line(const float *__restrict__ b0_B0, const float *__restric
   const i64 d_past = dims[0];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   Share line = {};
-  line.units = (chunk_length((int)(d_past + 1), 3) + 63) / 64;
+  line.units = (chunk_length((int)(d_past + 1), 3) + 127) / 128;
   line.units = most(line.units, 1);
   const int cells = 2 * 3, blocks = least(gridDim.x, 264);
-  line.deal(cells, blocks, 4);
+  line.deal(cells, blocks, 2);
   (void)warp, (void)lane;
   return line;
 }
@@ -67,16 +67,16 @@ INLINE bool attend_ahead(const float *__restrict__ b0_B0, const float *__restric
   const int share15 = chunk_length((int)(d_past + 1), 3);
   const int start16 = least((int)(d_past + 1), x_ch_12 * share15);
   const int stop17 = least((int)(d_past + 1), start16 + share15);
-  const int start = start16 + (line.first + begun) * 64;
-  const int stop = least(stop17, start16 + (line.first + ended) * 64);
+  const int start = start16 + (line.first + begun) * 128;
+  const int stop = least(stop17, start16 + (line.first + ended) * 128);
   const int mine = start + warp * 16, last = stop - 1;
-  const int count = mine < stop ? (stop - mine + 63) / 64 : 0;
-  if (least(stop, start + 192) > unchanged) return false;
-  u8 *const ring = pool + 4096 + warp * 34816;
+  const int count = mine < stop ? (stop - mine + 127) / 128 : 0;
+  if (least(stop, start + 256) > unchanged) return false;
+  u8 *const ring = pool + 4096 + warp * 26112;
   #pragma unroll
-  for (int k = 0; k < 3; k++) {
+  for (int k = 0; k < 2; k++) {
     if (k < count) {
-      attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + k * 8704, cell, mine + k * 64, last);
+      attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + k * 8704, cell, mine + k * 128, last);
     }
     close_lot();
   }
@@ -86,7 +86,7 @@ INLINE bool attend_ahead(const float *__restrict__ b0_B0, const float *__restric
 INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u8 *pool, const Share &line, bool ahead) {
   const i64 d_past = dims[0];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  u8 *const ring = pool + 4096 + warp * 34816;
+  u8 *const ring = pool + 4096 + warp * 26112;
   const int v56 = add_i32((int)d_past, 1);
   for (int at = line.begin; at < line.end; ) {
     const int cell = line.cell + at / line.units, begun = at % line.units;
@@ -97,21 +97,21 @@ INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict
     const int share21 = chunk_length((int)(d_past + 1), 3);
     const int start22 = least((int)(d_past + 1), x_ch_18 * share21);
     const int stop23 = least((int)(d_past + 1), start22 + share21);
-    const int start = start22 + (line.first + begun) * 64;
-    const int stop = least(stop23, start22 + (line.first + ended) * 64);
+    const int start = start22 + (line.first + begun) * 128;
+    const int stop = least(stop23, start22 + (line.first + ended) * 128);
     const int mine = start + warp * 16, last = stop - 1;
-    const int count = mine < stop ? (stop - mine + 63) / 64 : 0;
+    const int count = mine < stop ? (stop - mine + 127) / 128 : 0;
     if (!ahead) {
       #pragma unroll
-      for (int k = 0; k < 3; k++) {
+      for (int k = 0; k < 2; k++) {
         if (k < count) {
-          attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + k * 8704, cell, mine + k * 64, last);
+          attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + k * 8704, cell, mine + k * 128, last);
         }
         close_lot();
       }
     }
     ahead = false;
-    for (int m = warp; m < 8; m += 4) {
+    for (int m = warp; m < 8; m += 8) {
       const int head = least(lane / 4 % 4, 3);
       const int x_h_24 = head;
       const int x25 = least(m * 16 + lane % 4 * 2 + 0, 127);
@@ -152,15 +152,15 @@ for (int k = 0; k < 32; k++)
       q0[k] = of0[k / 4 * 128 + k % 4];
     int slot = 0;
     for (int k = 0; k < count; k++) {
-      const int free = slot ? slot - 1 : 3;
-      if ((k + 3) < count) {
-        attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + free * 8704, cell, mine + (k + 3) * 64, last);
+      const int free = slot ? slot - 1 : 2;
+      if ((k + 2) < count) {
+        attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + free * 8704, cell, mine + (k + 2) * 128, last);
       }
       close_lot();
-      await_lots<3>();
+      await_lots<2>();
       const u8 *const stage = ring + slot * 8704;
-      slot = slot == 3 ? 0 : slot + 1;
-      const int from = mine + k * 64;
+      slot = slot == 2 ? 0 : slot + 1;
+      const int from = mine + k * 128;
       const int own0 = from + lane % 4 * 2 + 0;
       const int x_46 = least(own0, last);
       const int own1 = from + lane % 4 * 2 + 1;
@@ -275,36 +275,36 @@ read_turned(t, rows93 + m * 32);
     }
     __syncthreads();
     if (ended - begun == line.units) {
-      for (int item = threadIdx.x; item < 128; item += 128) {
-        const int head94 = item / 32;
-        const int x_e_95 = item % 32 * 4;
+      for (int item = threadIdx.x; item < 256; item += 256) {
+        const int head94 = item / 64;
+        const int x_e_95 = item % 64 * 2;
         const int x_h_96 = head94;
         float all_v1 = -INFINITY;
         float all_v2 = 0.0f;
-        float total0[4] = {};
+        float total0[2] = {};
         const int base = 0;
-        float single0[4];
-        float single1[4];
-        float4 sums0[4];
+        float single0[8];
+        float single1[8];
+        float2 sums0[8];
         #pragma unroll
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 8; k++) {
           {
             const float *const state = (const float *)(pool + 4096) + (base + k) * 520;
             single0[k] = shared_value(state + 0 + head94);
             single1[k] = shared_value(state + 4 + head94);
-            sums0[k] = shared_value((const float4 *)(state + 8 + head94 * 128 + x_e_95));
+            sums0[k] = shared_value((const float2 *)(state + 8 + head94 * 128 + x_e_95));
           }
         }
         float next_v1 = all_v1;
         #pragma unroll
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 8; k++) {
           {
             next_v1 = most(next_v1, single0[k]);
           }
         }
         all_v1 = next_v1;
         #pragma unroll
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 8; k++) {
           {
             const float v97 = subni_f32(single0[k], next_v1);
             const float v98 = (v97 * 0x1.7154760000000p+0f);
@@ -313,8 +313,6 @@ read_turned(t, rows93 + m * 32);
             all_v2 = sum_f32(all_v2, v100);
             total0[0] = fma_f32(v99, sums0[k].x, total0[0]);
             total0[1] = fma_f32(v99, sums0[k].y, total0[1]);
-            total0[2] = fma_f32(v99, sums0[k].z, total0[2]);
-            total0[3] = fma_f32(v99, sums0[k].w, total0[3]);
           }
         }
         if (x_e_95 == 0) {
@@ -323,8 +321,6 @@ read_turned(t, rows93 + m * 32);
         }
         *(b6_T3 + x_c_20 * 1536 + x_h_96 * 384 + x_e_95 * 3 + x_ch_18) = total0[0];
         *(b6_T3 + x_c_20 * 1536 + x_h_96 * 384 + x_e_95 * 3 + x_ch_18 + 3) = total0[1];
-        *(b6_T3 + x_c_20 * 1536 + x_h_96 * 384 + x_e_95 * 3 + x_ch_18 + 6) = total0[2];
-        *(b6_T3 + x_c_20 * 1536 + x_h_96 * 384 + x_e_95 * 3 + x_ch_18 + 9) = total0[3];
       }
     }
     else {
@@ -333,36 +329,36 @@ read_turned(t, rows93 + m * 32);
       const int number = blockIdx.x - line.part + first;
       const int behind = line.begin_of(first) < low ? 1 : 0;
       float *const left = attend_left + (2 * blockIdx.x + (line.part == first ? behind : 0)) * 520;
-      for (int item = threadIdx.x; item < 128; item += 128) {
-        const int head101 = item / 32;
-        const int x_e_102 = item % 32 * 4;
+      for (int item = threadIdx.x; item < 256; item += 256) {
+        const int head101 = item / 64;
+        const int x_e_102 = item % 64 * 2;
         const int x_h_103 = head101;
         float all_v1 = -INFINITY;
         float all_v2 = 0.0f;
-        float total0[4] = {};
+        float total0[2] = {};
         const int base = 0;
-        float single0[4];
-        float single1[4];
-        float4 sums0[4];
+        float single0[8];
+        float single1[8];
+        float2 sums0[8];
         #pragma unroll
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 8; k++) {
           {
             const float *const state = (const float *)(pool + 4096) + (base + k) * 520;
             single0[k] = shared_value(state + 0 + head101);
             single1[k] = shared_value(state + 4 + head101);
-            sums0[k] = shared_value((const float4 *)(state + 8 + head101 * 128 + x_e_102));
+            sums0[k] = shared_value((const float2 *)(state + 8 + head101 * 128 + x_e_102));
           }
         }
         float next_v1 = all_v1;
         #pragma unroll
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 8; k++) {
           {
             next_v1 = most(next_v1, single0[k]);
           }
         }
         all_v1 = next_v1;
         #pragma unroll
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 8; k++) {
           {
             const float v104 = subni_f32(single0[k], next_v1);
             const float v105 = (v104 * 0x1.7154760000000p+0f);
@@ -371,36 +367,34 @@ read_turned(t, rows93 + m * 32);
             all_v2 = sum_f32(all_v2, v107);
             total0[0] = fma_f32(v106, sums0[k].x, total0[0]);
             total0[1] = fma_f32(v106, sums0[k].y, total0[1]);
-            total0[2] = fma_f32(v106, sums0[k].z, total0[2]);
-            total0[3] = fma_f32(v106, sums0[k].w, total0[3]);
           }
         }
         if (x_e_102 == 0) {
           left[0 + head101] = all_v1;
           left[4 + head101] = all_v2;
         }
-        *(float4 *)(left + 8 + head101 * 128 + x_e_102) = make_float4(total0[0], total0[1], total0[2], total0[3]);
+        *(float2 *)(left + 8 + head101 * 128 + x_e_102) = make_float2(total0[0], total0[1]);
       }
       if (comes_last(attend_arrived + number, parts)) {
         const float *const all = attend_left + 2 * number * 520;
-        for (int item = threadIdx.x; item < 128; item += 128) {
-          const int head108 = item / 32;
-          const int x_e_109 = item % 32 * 4;
+        for (int item = threadIdx.x; item < 256; item += 256) {
+          const int head108 = item / 64;
+          const int x_e_109 = item % 64 * 2;
           const int x_h_110 = head108;
           float all_v1 = -INFINITY;
           float all_v2 = 0.0f;
-          float total0[4] = {};
+          float total0[2] = {};
           for (int base = 0; base < parts; base += 16) {
             float single0[16];
             float single1[16];
-            float4 sums0[16];
+            float2 sums0[16];
             #pragma unroll
             for (int k = 0; k < 16; k++) {
               if (base + k < parts) {
                 const float *const state = all + (base + k) * 1040 + (base + k ? 0 : behind * 520);
                 single0[k] = written_by_others(state + 0 + head108);
                 single1[k] = written_by_others(state + 4 + head108);
-                sums0[k] = written_by_others((const float4 *)(state + 8 + head108 * 128 + x_e_109));
+                sums0[k] = written_by_others((const float2 *)(state + 8 + head108 * 128 + x_e_109));
               }
             }
             float next_v1 = all_v1;
@@ -418,8 +412,6 @@ read_turned(t, rows93 + m * 32);
               all_v2 = v114;
               total0[0] = v113 * total0[0];
               total0[1] = v113 * total0[1];
-              total0[2] = v113 * total0[2];
-              total0[3] = v113 * total0[3];
             }
             all_v1 = next_v1;
             #pragma unroll
@@ -432,8 +424,6 @@ read_turned(t, rows93 + m * 32);
                 all_v2 = sum_f32(all_v2, v118);
                 total0[0] = fma_f32(v117, sums0[k].x, total0[0]);
                 total0[1] = fma_f32(v117, sums0[k].y, total0[1]);
-                total0[2] = fma_f32(v117, sums0[k].z, total0[2]);
-                total0[3] = fma_f32(v117, sums0[k].w, total0[3]);
               }
             }
           }
@@ -443,8 +433,6 @@ read_turned(t, rows93 + m * 32);
           }
           *(b6_T3 + x_c_20 * 1536 + x_h_110 * 384 + x_e_109 * 3 + x_ch_18) = total0[0];
           *(b6_T3 + x_c_20 * 1536 + x_h_110 * 384 + x_e_109 * 3 + x_ch_18 + 3) = total0[1];
-          *(b6_T3 + x_c_20 * 1536 + x_h_110 * 384 + x_e_109 * 3 + x_ch_18 + 6) = total0[2];
-          *(b6_T3 + x_c_20 * 1536 + x_h_110 * 384 + x_e_109 * 3 + x_ch_18 + 9) = total0[3];
         }
       }
     }
@@ -452,7 +440,7 @@ read_turned(t, rows93 + m * 32);
     if (at < line.end) __syncthreads();
   }
 }
-extern "C" __global__ void __launch_bounds__(128, 1) attend(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u32 constant, int since) {
+extern "C" __global__ void __launch_bounds__(256, 1) attend(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u32 constant, int since) {
   extern __shared__ __align__(16) u8 pool[];
   let_next_start();
   const Share line = attend_line(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims);

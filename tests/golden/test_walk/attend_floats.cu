@@ -49,7 +49,7 @@ INLINE Share attend_line(const float *__restrict__ b0_B0, const float *__restric
   line.units = ((int)(d_past + 1) + 63) / 64;
   line.units = most(line.units, 1);
   const int cells = 2, blocks = least(gridDim.x, 264);
-  line.deal(cells, blocks, 4);
+  line.deal(cells, blocks, 2);
   (void)warp, (void)lane;
   return line;
 }
