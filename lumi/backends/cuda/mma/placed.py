@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from lumi.backends.cuda.mma.form import Stored
+from lumi.dim import Extent
 from lumi.field.access import Access
 from lumi.field.index import Index, Quot, Rem, index, of_axis
 from lumi.llir.kernel import Kernel, Load, Map, Operand, Position
@@ -120,8 +121,15 @@ def _is_positive(inner: Index) -> bool:
     return inner.offset >= 0 and all(c > 0 for _, c in inner.terms) and not inner.data()
 
 
-def _is_inside(kernel: Kernel, place: Index, size: object, facts: list[Index]) -> bool:
+def _is_inside(kernel: Kernel, place: Index, size: Extent, facts: list[Index]) -> bool:
     """Whether an index is one of a dimension of that size, where some indices are not negative."""
+    match place:
+        case Index(((str(axis), 1),), 0) if kernel.axes[axis] == size:
+            return True
+        case Index(((Quot(Index(((str(axis), 1),), 0), step), 1),), 0) if kernel.axes[axis] == size * step:
+            return True
+        case _:
+            pass
     if not isinstance(size, int):
         return False
     return all(_holds(kernel, end, facts) for end in (place, place.scale(-1) + (size - 1)))
