@@ -19,7 +19,7 @@ from lumi.dtype import DType
 from lumi.llir import arithmetic, spell
 from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Kernel, dims
-from lumi.llir.program import Fold, Item, Nest
+from lumi.llir.program import Fold, Item, Nest, Program
 
 SHARED = 96 << 10
 """Bytes of shared memory that a block may use on every GPU since compute capability 8.0 but one."""
@@ -55,16 +55,25 @@ def write_cells(
     A block of it alone has no more warps than have something to do.  With `beside` it is one of several in a
     launch, with `partial` by some of the threads of a block.
     """
-    chosen: dict[str, int] | None = tiling.tiles(kernel, blocking)
-    if chosen is not None and not beside and not partial:
+    chosen = tiling.tiles(kernel, blocking)
+    if _waits(arrange(kernel, chosen, flat=True, largest=LARGEST)):
+        chosen = tiling.widened(kernel, chosen)
+    if not beside and not partial:
         blocking = replace(blocking, threads=tiling.threads(kernel, chosen, blocking.threads))
-    while chosen is not None:
-        made = CellWriter(kernel, blocking, chosen, name, names, partial)
+    tried: dict[str, int] | None = chosen
+    while tried is not None:
+        made = CellWriter(kernel, blocking, tried, name, names, partial)
         text = made.write(beside)
         if made.most <= SHARED:
-            return made, text, tuple((kernel.axes[a], chosen.get(a, 1)) for a in kernel.grid)
-        chosen = tiling.shrunk(kernel, chosen)
+            return made, text, tuple((kernel.axes[a], tried.get(a, 1)) for a in kernel.grid)
+        tried = tiling.shrunk(kernel, tried)
     raise ValueError("the values of one cell do not fit shared memory")
+
+
+def _waits(program: Program) -> bool:
+    """Whether threads of a cell wait for each other, though nothing is reduced: for what several need."""
+    nests = [i for i in program.items if isinstance(i, Nest)]
+    return len(nests) > 1 and not any(isinstance(d, Fold) for d in program.definitions.values())
 
 
 class CellWriter(Cells[Opened, Value]):

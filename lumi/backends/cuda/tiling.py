@@ -27,6 +27,9 @@ LONG = 16
 
 WARP = 32
 
+TURNS = 8
+"""Turns of a block's threads over its points, at most, where they wait for each other in between."""
+
 
 def tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:
     """The tiles a kernel runs with: its own where values are carried around loops, else as many as fit."""
@@ -70,6 +73,14 @@ def shrunk(kernel: Kernel, chosen: Mapping[str, int]) -> dict[str, int] | None:
     if axis is None or chosen[axis] <= 1:
         return None
     return {**chosen, axis: -(-chosen[axis] // 2)}
+
+
+def widened(kernel: Kernel, chosen: Mapping[str, int]) -> dict[str, int]:
+    """Tiles up to `TURNS` times as large along one axis, as long as there are cells enough."""
+    cells = math.prod(-(-_size(kernel.axes[a]) // chosen.get(a, 1)) for a in kernel.grid)
+    factor = min(TURNS, 1 << max(cells // CELLS, 1).bit_length() - 1)
+    axis = next((a for a in reversed(kernel.grid) if chosen.get(a, 1) < _size(kernel.axes[a])), None)
+    return dict(chosen) if axis is None else {**chosen, axis: chosen.get(axis, 1) * factor}
 
 
 def _longer(kernel: Kernel, loops: list[Loop], blocking: Blocking) -> dict[str, int]:
