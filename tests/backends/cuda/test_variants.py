@@ -44,7 +44,7 @@ ATTENTION = {"batch": 1, "heads": 4, "kv-heads": 2, "width": 40}
 
 @dataclass(frozen=True)
 class Variant:
-    """A model of the file in a configuration, `length` of which is a dim: as it is `used`, and as it is `run`.
+    """A model of the file in a configuration, whose `length` is a dim: as it is `used`, and as it is `run`.
 
     All `steps` of its plan but those that join chunks are on tensor cores, and at most so many.
     """
