@@ -9,7 +9,7 @@ with float64 for some of the heads.
 
 With --ladder it measures what each group of rules and each template buys (see `ladder`), also on a CPU:
 
-    python bench/attention.py --ladder [--json FILE] [--target cuda|cpu] [CASE …]
+    python bench/attention.py --ladder [--json FILE] [--target cuda|cpu] [--modelled] [CASE …]
 """
 
 from __future__ import annotations
@@ -177,9 +177,10 @@ def main() -> None:
     parser.add_argument("--search", choices=["model", "measure"], default="model")
     parser.add_argument("--ladder", action="store_true", help="what rules and templates buy")
     parser.add_argument("--target", choices=["cuda", "cpu"], default="cuda", help="of the ladder")
+    parser.add_argument("--modelled", action="store_true", help="run nothing: the ladder by the model")
     options = parser.parse_args()
     if options.ladder:
-        ladder.main(options.target, options.cases, options.json)
+        ladder.main(options.target, options.cases, options.json, not options.modelled)
     else:
         decode(options)
 

@@ -4,31 +4,30 @@ A case is compiled once for every rung, the plans searched by the model: first u
 group alone, then with one group more at a time; and under all rules, first for CUDA cores alone, then with
 one template for tensor cores or caches more at a time.  Temporaries may be of any size, so that a rung that
 needs all scores in memory can have them.  All plans of a case run in turn on the same random data; results
-are compared with float64 for some of the heads, and as a whole with those of the first rung.
+are compared with float64 for some of the heads, and as a whole with those of the first rung.  Where nothing
+is run, the times are those by which the search chose.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import statistics
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from attention_case import CPU_CASES, GPU_CASES, Case
-from gpu_case import Contestant, copy_bandwidth, interleaved
-from kernel_times import launches_of
+from gpu_case import Contestant, interleaved
+from machines import Machine, OnCpu, OnGpu
 
 from lumi import dim
+from lumi.backends.targets import open_backend
 from lumi.compiler import Options, compile_plan
 from lumi.egraph.groups import grouped
 from lumi.egraph.rules import load, select
@@ -46,9 +45,6 @@ UNBOUNDED = 1 << 20
 
 TOLERANCE = 1e-2
 """Of results that are rounded to bf16, by the norms."""
-
-LEAST = 2e-3
-"""Seconds that are timed together at least."""
 
 MOST = 4.0
 """Seconds that the plans of one case are timed, but for the least number of rounds."""
@@ -110,85 +106,6 @@ def scratch(plan: Plan) -> int:
     return variant.arena - sum(math.prod(dim.value(e, {}) for e in b.shape) * b.dtype.size for b in own)
 
 
-# -- machines
-
-
-class Machine(Protocol):
-    """Where plans are timed, and how fast it is at best."""
-
-    target: str
-    heading: Mapping[str, Any]
-    bandwidth: float
-    peak: float
-
-    def prepare(self, plans: Iterable[Plan]) -> None:
-        """Compile kernels side by side."""
-
-    def contestant(self, session: Session, data: Mapping[str, Any]) -> Contestant:
-        """Runs a plan that has run on some data before; the seconds of one run."""
-
-
-class OnGpu:
-    """The first NVIDIA GPU; the peak is that of a large product of bf16."""
-
-    target = "cuda"
-
-    def __init__(self) -> None:
-        from matmul import LARGE, library
-        from matmul import Case as Product
-
-        from lumi.backends.cuda.gpu import open_gpu
-
-        self.gpu = open_gpu()
-        self.bandwidth = copy_bandwidth(self.gpu)
-        large = Product("large", "bf16", LARGE, LARGE, LARGE)
-        work = library(self.gpu, large)
-        self.peak = large.flops / statistics.median(work.seconds() for _ in range(5))
-        self.heading = {"gpu": self.gpu.name, "driver": self.gpu.driver_version}
-
-    def prepare(self, plans: Iterable[Plan]) -> None:
-        from lumi.backends.cuda.launch import load_kernels
-
-        with suppress(LumiError):  # which the session of its plan raises, too
-            load_kernels(self.gpu, [k.step for plan in plans for k in plan.kernels])
-
-    def contestant(self, session: Session, data: Mapping[str, Any]) -> Contestant:
-        from lumi.backends.cuda.launch import Launches
-
-        entries = launches_of(session, 0).entries
-        once = Launches(self.gpu, entries)
-        once.run({})
-        repeat = max(1, int(LEAST / self.gpu.seconds(lambda: once.start({}))))
-        launches = Launches(self.gpu, entries * repeat)
-        launches.run({})
-        return lambda: self.gpu.seconds(lambda: launches.start({})) / repeat
-
-
-class OnCpu:
-    """This processor; calls are timed whole, with what copies their inputs and outputs."""
-
-    target = "cpu"
-
-    def __init__(self) -> None:
-        from ceilings import multiply_rate, read_bandwidth
-
-        from lumi.backends.cpu.device import CpuDevice, cores
-
-        self.bandwidth, self.peak = read_bandwidth(cores()), multiply_rate()
-        self.heading = {"cpu": CpuDevice().name, "threads": cores()}
-
-    def prepare(self, plans: Iterable[Plan]) -> None:
-        """Nothing: a session compiles its kernels side by side."""
-
-    def contestant(self, session: Session, data: Mapping[str, Any]) -> Contestant:
-        def run() -> float:
-            start = time.perf_counter()
-            session(**data)
-            return time.perf_counter() - start
-
-        return run
-
-
 # -- one case
 
 
@@ -241,6 +158,16 @@ def measured(machine: Machine, case: Case, plans: Iterable[Plan]) -> dict[str, F
     return {key: replace(figures, seconds=medians.get(key)) for key, figures in found.items()}
 
 
+def modelled(plans: Iterable[Plan]) -> tuple[dict[str, Figures], float]:
+    """The seconds of plans by the model, and the least that all kernels of one of them may take."""
+    found, floors = dict[str, Figures](), list[float]()
+    for plan in plans:
+        stories: Any = plan.explanation["regions"]
+        found[steps(plan)] = Figures(seconds=sum(story["modelled"] for story in stories))
+        floors.append(sum(kernel["floor"] for story in stories for kernel in story["kernels"]))
+    return found, min(floors)
+
+
 def _apart(found: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> float:
     return float(np.linalg.norm(found - want) / np.linalg.norm(want))
 
@@ -290,22 +217,31 @@ def _size(number: int) -> str:
 # -- all of them
 
 
-def run(machine: Machine, cases: Sequence[Case], make: Callable[..., Iterable[Plan]]) -> list[dict[str, Any]]:
-    """Measure and print the ladders of cases; `make` maps `compiled` over what it takes, as `map` does."""
+def run(
+    target: str, machine: Machine | None, cases: Sequence[Case], make: Callable[..., Iterable[Plan]]
+) -> list[dict[str, Any]]:
+    """Print the ladders of cases, measured unless there is no machine.
+
+    `make` maps `compiled` over what it takes, as `map` does.
+    """
     ladders = {"rules": rungs_of_rules()}
-    if machine.target == "cuda":
+    if target == "cuda":
         ladders["templates"] = rungs_of_templates()
     left_out = {(r.without, r.barred): r for rungs in ladders.values() for r in rungs}
     wanted = [(case, rung) for case in cases for rung in left_out.values()]
-    made = make(compiled, *zip(*wanted, strict=True), [machine.target] * len(wanted))
+    made = make(compiled, *zip(*wanted, strict=True), [target] * len(wanted))
     plans = {(c.name, r.without, r.barred): plan for (c, r), plan in zip(wanted, made, strict=True)}
-    machine.prepare(plans.values())
+    if machine is not None:
+        machine.prepare(plans.values())
     found = []
     for case in cases:
-        floor = max(case.bytes / machine.bandwidth, case.flops / machine.peak)
-        told: dict[str, Any] = {"name": case.name, "bytes": case.bytes, "flops": case.flops, "floor": floor}
         mine = {key[1:]: plan for key, plan in plans.items() if key[0] == case.name}
-        figures = measured(machine, case, mine.values())
+        if machine is None:
+            figures, floor = modelled(mine.values())
+        else:
+            figures = measured(machine, case, mine.values())
+            floor = max(case.bytes / machine.bandwidth, case.flops / machine.peak)
+        told: dict[str, Any] = {"name": case.name, "bytes": case.bytes, "flops": case.flops, "floor": floor}
         print(f"\n**{case.name}**, floor {floor * 1e6:,.1f} µs", flush=True)
         for what, rungs in ladders.items():
             told_of = rows(rungs, [mine[r.without, r.barred] for r in rungs], figures)
@@ -315,8 +251,8 @@ def run(machine: Machine, cases: Sequence[Case], make: Callable[..., Iterable[Pl
     return found
 
 
-def main(target: str, names: Sequence[str], output: Path | None) -> None:
-    """Measure the cases of a target whose names contain one of `names`, and write JSON if asked for.
+def main(target: str, names: Sequence[str], output: Path | None, is_measured: bool) -> None:
+    """Print the ladders of a target's cases whose names contain one of `names`; write JSON if asked for.
 
     The exit status tells whether every plan ran and was right.
     """
@@ -325,14 +261,15 @@ def main(target: str, names: Sequence[str], output: Path | None) -> None:
     if not cases:
         sys.exit(f"no case has {' or '.join(names)} in its name")
     with ProcessPoolExecutor(min(8, cpu_count() or 1), get_context("spawn")) as pool:
-        machine: Machine = OnGpu() if target == "cuda" else OnCpu()
-        head = {"command": f"python {' '.join(sys.argv)}", **machine.heading}
-        head |= {"bandwidth": machine.bandwidth, "peak": machine.peak}
-        told = ", ".join(f"{name} {value}" for name, value in machine.heading.items())
-        rates = f"{machine.bandwidth / 1e12:.3g} TB/s, {machine.peak / 1e12:.3g} TFLOP/s"
-        print(f"{told}: {rates}", flush=True)
-        found = run(machine, cases, pool.map)
+        machine: Machine | None = None
+        head: dict[str, Any] = {"model": open_backend(target).machine.name or "this processor"}
+        if is_measured:
+            machine = OnGpu() if target == "cuda" else OnCpu()
+            head = {**machine.heading, "bandwidth": machine.bandwidth, "peak": machine.peak}
+        print(", ".join(f"{name} {value}" for name, value in head.items()), flush=True)
+        found = run(target, machine, cases, pool.map)
     if output:
-        output.write_text(json.dumps({**head, "cases": found}, indent=1) + "\n")
+        command = f"python {' '.join(sys.argv)}"
+        output.write_text(json.dumps({"command": command, **head, "cases": found}, indent=1) + "\n")
     failed = [row for case in found for what in ("rules", "templates") for row in case.get(what, ())]
     sys.exit(any(row["failure"] for row in failed))

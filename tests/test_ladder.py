@@ -26,7 +26,6 @@ def ladder() -> Iterator[ModuleType]:
 class Counting:
     """A processor on which a launch takes a millisecond."""
 
-    target = "cpu"
     heading: Mapping[str, Any] = {}
     bandwidth, peak = 1e9, 1e12
 
@@ -51,7 +50,7 @@ def test_rungs_grow_to_all_rules(ladder: ModuleType) -> None:
 
 
 def test_every_rung_is_right_and_told_once(ladder: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    (found,) = ladder.run(Counting(), [small(ladder)], map)
+    (found,) = ladder.run("cpu", Counting(), [small(ladder)], map)
     rows = found["rules"]
     assert not any(row["failure"] for row in rows)
     assert all(0 < row["error"] <= ladder.TOLERANCE for row in rows)
@@ -60,6 +59,14 @@ def test_every_rung_is_right_and_told_once(ladder: ModuleType, capsys: pytest.Ca
     assert rows[-1]["launches"] == 1 and rows[-1]["scratch"] == 0
     assert found["floor"] == pytest.approx(found["bytes"] / Counting.bandwidth)
     assert capsys.readouterr().out.count("| the same |") == sum(row["same"] for row in rows)
+
+
+def test_nothing_runs_where_the_model_tells_the_times(ladder: ModuleType) -> None:
+    case = replace(ladder.GPU_CASES[1], batch=1, queries=128, keys=128)
+    (found,) = ladder.run("cuda", None, [case], map)
+    first, *_, last = found["rules"]
+    assert first["seconds"] > last["seconds"] > found["floor"] > 0
+    assert last == {**found["templates"][-1], "rung": last["rung"], "same": last["same"]}
 
 
 def test_a_wrong_result_is_not_timed(ladder: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
