@@ -208,6 +208,26 @@ def table(rows: Sequence[Row], floor: float) -> str:
     return "\n".join(lines)
 
 
+def summary(cases: Sequence[Mapping[str, Any]], what: str) -> str:
+    """One ladder of all cases in Markdown: microseconds of each rung, and the share of the floor."""
+    lines = [f"| rung | {' | '.join(case['name'] for case in cases)} |", f"|---|{'--:|' * len(cases)}"]
+    lines.append(f"| floor | {' | '.join(_microseconds(case['floor']) for case in cases)} |")
+    for at_rung in zip(*(case[what] for case in cases), strict=True):
+        told = [_brief(row, case["floor"]) for row, case in zip(at_rung, cases, strict=True)]
+        lines.append(f"| {at_rung[0]['rung']} | {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
+def _brief(row: Mapping[str, Any], floor: float) -> str:
+    if row["same"] or row["failure"]:
+        return str(row["failure"] or "the same")
+    return f"{_microseconds(row['seconds'])} ({floor / row['seconds']:.1%})"
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{seconds * 1e6:,.1f} µs"
+
+
 def _size(number: int) -> str:
     if number < 1 << 20:
         return f"{number / (1 << 10):.3g} KiB" if number else "0"
@@ -248,6 +268,8 @@ def run(
             print(f"\n{table(told_of, floor)}", flush=True)
             told[what] = [asdict(row) for row in told_of]
         found.append(told)
+    for what in ladders:
+        print(f"\n{summary(found, what)}", flush=True)
     return found
 
 
@@ -266,7 +288,8 @@ def main(target: str, names: Sequence[str], output: Path | None, is_measured: bo
         if is_measured:
             machine = OnGpu() if target == "cuda" else OnCpu()
             head = {**machine.heading, "bandwidth": machine.bandwidth, "peak": machine.peak}
-        print(", ".join(f"{name} {value}" for name, value in head.items()), flush=True)
+        told = (f"{value:.4g}" if isinstance(value, float) else value for value in head.values())
+        print(", ".join(f"{name} {value}" for name, value in zip(head, told, strict=True)), flush=True)
         found = run(target, machine, cases, pool.map)
     if output:
         command = f"python {' '.join(sys.argv)}"

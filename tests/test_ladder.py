@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -58,7 +58,7 @@ def test_every_rung_is_right_and_told_once(ladder: ModuleType, capsys: pytest.Ca
     assert rows[1]["same"] and not rows[0]["same"]
     assert rows[-1]["launches"] == 1 and rows[-1]["scratch"] == 0
     assert found["floor"] == pytest.approx(found["bytes"] / Counting.bandwidth)
-    assert capsys.readouterr().out.count("| the same |") == sum(row["same"] for row in rows)
+    assert capsys.readouterr().out.count("| the same |") == 2 * sum(row["same"] for row in rows)
 
 
 def test_nothing_runs_where_the_model_tells_the_times(ladder: ModuleType) -> None:
@@ -99,6 +99,10 @@ def test_table(ladder: ModuleType, golden: Callable[..., None]) -> None:
         replace(made, rung="+ online", rules=124, kernels=("wgmma",), launches=1, scratch=0, seconds=5e-4),
     ]
     golden(ladder.table(rows, 4e-4), ".md")
+    cases = [
+        {"name": name, "floor": 4e-4, "rules": [asdict(row) for row in rows]} for name in ("full", "causal")
+    ]
+    golden(ladder.summary(cases, "rules"), ".md", name="summary")
 
 
 def test_bytes_and_operations_of_a_case(ladder: ModuleType) -> None:
