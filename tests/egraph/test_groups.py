@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,12 @@ def test_each_group_makes_something_possible() -> None:
         for op in ops & set(FIRST_MADE):
             first.setdefault(op, name)
     assert first == FIRST_MADE
+
+
+def test_the_documents_explain_the_groups() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "rules.md").read_text()
+    section = page.partition("## Groups")[2].partition("\n## ")[0]
+    assert dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE)) == dict(GROUPS)
 
 
 def test_every_exact_rule_is_in_a_group_that_is_explained() -> None:
