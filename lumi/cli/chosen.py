@@ -50,8 +50,9 @@ def _floor(story: Mapping[str, Any], machine: Mapping[str, Any]) -> str:
     if floor > least * _NEAR:
         operations = f"{stories.amount(story['flops']).strip()} operations"
         why = f"{operations}; {why} take {duration(least)}"
-    ratio = f"; the kernel takes {stories.seconds(story) / floor:.2f} × that" if floor else ""
-    return f"floor {duration(floor)}{on}: {why}{ratio}"
+    times = stories.ratio(story)
+    more = f"; the kernel takes {times} × that" if times else ""
+    return f"floor {duration(floor)}{on}: {why}{more}"
 
 
 def _measured(story: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -20,8 +20,6 @@ _ORIGIN = "origin"
 _RIVALS = 3
 _RULES = 6
 _COLUMNS = ("kernel", "launches", "schedule", "model", "measured", "floor", "× floor", "bytes", "flop")
-_START = 5e-6
-"""Seconds: under a floor below this a kernel's start weighs more than its work, and a ratio says nothing."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -191,12 +189,11 @@ def _kernels(story: Mapping[str, Any], known: Mapping[str | None, list[str]]) ->
 
 
 def _figures(story: Mapping[str, Any]) -> list[str]:
-    seconds, floor = stories.seconds(story), float(story["floor"] or 0.0)
     return [
         duration(story["modelled"]),
         duration(story["measured"]),
-        duration(floor),
-        f"{seconds / floor:.2f}" if floor >= _START else "",
+        duration(float(story["floor"] or 0.0)),
+        stories.ratio(story),
         f"{stories.amount(story['traffic'])}B",
         stories.amount(story["flops"]).strip(),
     ]

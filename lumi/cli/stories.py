@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from lumi.plan.plan import Plan
 
 
+_START = 5e-6
+"""Seconds: under a floor below this a kernel's start weighs more than its work, and a ratio says nothing."""
+
+
 def known(plan: Plan) -> dict[str | None, list[str]]:
     """Name, launches and schedule of each kernel: launches of a call, in the variant with the most.
 
@@ -30,6 +34,12 @@ def seconds(story: Mapping[str, Any]) -> float:
     """What all instances of a region, or one kernel, take: measured, else by the model."""
     taken = story["modelled"] if story["measured"] is None else story["measured"]
     return float(taken or 0.0) * int(story.get("instances", 1))
+
+
+def ratio(story: Mapping[str, Any]) -> str:
+    """How many times its floor a kernel takes; nothing where that says nothing."""
+    floor = float(story["floor"] or 0.0)
+    return f"{seconds(story) / floor:.2f}" if floor >= _START else ""
 
 
 def taken(story: Mapping[str, Any]) -> str:
