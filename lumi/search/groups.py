@@ -100,7 +100,7 @@ class Groups:
             more = self.planner.together((*launch.pieces, *other.launch.pieces))
             if more is not None:
                 found, launch = [*found, other], more
-        if len(found) > 2 and launch.seconds < sum(one.launch.seconds for one in found):
+        if len(found) > 1 and launch.seconds < sum(one.launch.seconds for one in found):
             for other in found[1:]:
                 self._join(group, other, launch)
 
