@@ -63,7 +63,7 @@ def test_a_loss_of_rows_reads_them_once(body: str) -> None:
     plan = compile_plan(Source("loss", f'(defmodel loss [{given}] "A loss." {body})'), Options(target="cuda"))
     touched = [[dim.product(a.shape) for a, _ in accesses(k.kernel)] for k in plan.kernels]
     readers = [k for k, sizes in zip(plan.kernels, touched, strict=True) if 1024 * 4096 in sizes]
-    assert [k.schedule.template for k in readers] == ["direct"]
+    assert [k.schedule.template for k in readers] in (["direct"], ["lines"])
 
 
 def attention(heads: int, keys: int = 8, width: int = 128) -> Source:
