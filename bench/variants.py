@@ -339,6 +339,19 @@ def convolved(batch: int, size: int, channels: int, out: int) -> Variant:
     return product("convolved", sizes, shapes, flops, work, written=2 * positions * out)
 
 
+def images(batch: int, size: int, channels: int, out: int) -> Variant:
+    def work(x: Any, w: Any) -> Any:
+        import torch
+
+        return torch.nn.functional.conv2d(x, w, padding=1)
+
+    shapes = {"x": (batch, channels, size, size), "w": (out, channels, 3, 3)}
+    sizes = {"batch": batch, "size": size, "channels": channels, "out": out}
+    positions = batch * size * size
+    flops = 2.0 * positions * 9 * channels * out
+    return product("images", sizes, shapes, flops, work, written=2 * positions * out)
+
+
 VARIANTS = (
     *(attention("causal", 0.5, width=width) for width in (64, 80, 96, 128, 192, 256)),
     attention("causal", 0.5, kv_heads=4),
@@ -359,6 +372,7 @@ VARIANTS = (
     routed(4096, 64, 128, 4096, 4096, 8),
     convolved(16, 56, 256, 256),
     convolved(64, 14, 512, 512),
+    images(16, 56, 256, 256),
 )
 
 

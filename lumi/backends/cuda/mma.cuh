@@ -87,6 +87,20 @@ INLINE void copy_tile(u32 to, const T *base, const F &lines, int length) {
   }
 }
 
+/* The same where each element is `element(line, place in it)`; neighbouring threads take neighbouring lines. */
+template <int LINES, int CHUNKS, int THREADS, int WIDTH, bool WHOLE, typename F>
+INLINE void copy_tile(u32 to, const F &element) {
+#pragma unroll 1
+  for (int n = threadIdx.x; n < LINES * CHUNKS; n += THREADS) {
+    const int line = n % LINES, chunk = n / LINES;
+    u16 part[8];
+#pragma unroll
+    for (int k = 0; k < 8; k++) part[k] = element(line, chunk * 8 + k);
+    const u32 words[4] = {two(part[0], part[1]), two(part[2], part[3]), two(part[4], part[5]), two(part[6], part[7])};
+    store_piece(to + place<CHUNKS>(line, chunk), words);
+  }
+}
+
 /* ---- factors in registers ---- */
 
 template <bool ACROSS> INLINE void load_matrices(u32 (&r)[4], u32 from) {

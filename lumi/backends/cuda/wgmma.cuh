@@ -133,6 +133,19 @@ INLINE void copy_panels(u32 to, const u16 *base, const F &lines, int length) {
   }
 }
 
+/* The same where each element is `element(line, place in it)`; neighbouring threads take neighbouring lines. */
+template <int LINES, int CHUNKS, bool WHOLE, typename F> INLINE void copy_panels(u32 to, const F &element) {
+#pragma unroll 1
+  for (int n = threadIdx.x; n < LINES * CHUNKS; n += 128) {
+    const int line = n % LINES, chunk = n / LINES;
+    u16 part[8];
+#pragma unroll
+    for (int k = 0; k < 8; k++) part[k] = element(line, chunk * 8 + k);
+    const u32 words[4] = {two(part[0], part[1]), two(part[2], part[3]), two(part[4], part[5]), two(part[6], part[7])};
+    store_piece(to + ((chunk / 8) * LINES + line) * 128 + ((chunk ^ line) & 7) * 16, words);
+  }
+}
+
 /* ---- boxes ---- */
 
 /* Lines from `first` on of a tile of LINES lines, by a warp: what copies brought from behind the end becomes 0. */

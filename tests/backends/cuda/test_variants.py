@@ -80,6 +80,7 @@ VARIANTS = {
         "routed", {"tokens": 50, "rows": 40, "width": 72, "out": 104, "experts": 3}, "blocks", 4096, 3
     ),
     "sorted": Variant("sorted", {"experts": 3, "width": 72, "out": 104}, "rows", 4096, 70),
+    "images": Variant("images", {"size": 7, "channels": 40, "out": 48}, "batch", 4096, 2),
     "convolved": Variant("convolved", {"size": 7, "channels": 40, "out": 48}, "batch", 4096, 2),
 }
 
@@ -89,7 +90,7 @@ def compiled(name: str) -> Compilation:
     """A variant as far as its plan, on a machine without the library of matrix products."""
     one = VARIANTS[name]
     text = source("variants.lumi").text
-    entry = re.search(rf"\(defmodel {one.entry} .*?\n\n", text, re.DOTALL)
+    entry = re.search(rf"\(defmodel {one.entry} .*?(?=\n\n|\Z)", text, re.DOTALL)
     assert entry is not None
     model = re.sub(rf" :{one.length} \d+", "", entry[0])
     low = 1 if one.length in ("blocks", "batch") else 2

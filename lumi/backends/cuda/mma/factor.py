@@ -19,11 +19,15 @@ SOME = 1 << 12
 
 @dataclass(slots=True)
 class Factors:
-    """Reads the factors of products in a program, which are of `kinds`; with `placed` lines lie anywhere."""
+    """Reads the factors of products in a program, which are of `kinds`.
+
+    With `placed` lines may lie anywhere, with `scattered` elements may.
+    """
 
     program: Program
     kinds: Collection[DType]
     placed: bool = False
+    scattered: bool = False
     kernel: Kernel = field(init=False)
     table: Mapping[str, Definition] = field(init=False)
 
@@ -103,6 +107,8 @@ class Factors:
         for along in (summed, outer):
             if placed.is_line(self.kernel, load, along) and along not in self.axes_below(load, seen):
                 return Stored(load, outer, summed, along, asked, True, seen)
+        if self.scattered and load.access.dtype != F32:
+            return Stored(load, outer, summed, summed, asked, True, seen, True)
         raise RefusalError("neighbours in a factor lie apart, or are seen one by one")
 
     def axes_below(self, load: Load, seen: str | None) -> set[str]:

@@ -36,7 +36,8 @@ class Stored:
 
     `outer` is the axis it gives the result, `summed` the one it is summed over; neighbours along one of
     them, `along`, are neighbours in memory.  `asked` says that the kernel itself rounds it to TF32.  Where
-    lines are `placed`, each lies anywhere, and is 0 unless the condition `seen`, if any, holds of it.
+    lines are `placed`, each lies anywhere, and is 0 unless the condition `seen`, if any, holds of it.  Where
+    elements are `scattered`, that is so of each of them.
     """
 
     load: Load
@@ -46,6 +47,7 @@ class Stored:
     asked: bool = False
     placed: bool = False
     seen: str | None = None
+    scattered: bool = False
 
     @property
     def is_summed_along(self) -> bool:

@@ -238,6 +238,8 @@ def aligned(form: Form, product: Product, factor: Stored) -> int:
     start = form.piece
     if factor.along == product.summed:
         start = math.gcd(start, _chunk_start(form, product))
+    if factor.scattered:
+        return form.piece
     access = placed.multiples(factor) if factor.placed else factor.load.access
     for width in (8, 4, 2):
         if width <= form.piece and divides(access, width, lambda axis: start if axis == factor.along else 1):

@@ -49,6 +49,9 @@ BUSY = 8
 ALONE = 1.1
 """How much elementwise work adds to products: little of it is hidden, and it moves values, too."""
 
+SCATTERED = 9.0
+"""How much longer it takes to look each element of a tile up than to copy pieces of it."""
+
 CACHE = 6.5e12
 """Bytes a second that all multiprocessors get from the last cache."""
 
@@ -188,7 +191,7 @@ def turn(made: Plan, rate: float) -> Turn:
         products += max(operations / rate, read * max(parts, 1) / BANKS)
         for factor in (product.a, product.b):
             if isinstance(factor, Stored) and not (form.cascade is not None and factor is product.a):
-                moved[factor] = float(made.tile(factor).size)
+                moved[factor] = made.tile(factor).size * (SCATTERED if factor.scattered else 1.0)
     elements = 0.0 if form.cascade is None else _elements(form.cascade, made)
     return Turn(products, elements, sum(moved.values()))
 

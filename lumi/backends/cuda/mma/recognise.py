@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -38,18 +39,25 @@ def recognise(kernel: Kernel, tf32: bool = False) -> Form:
     kinds = (F32,) if tf32 else HALVES
     if not any(isinstance(s, Load) and s.access.dtype in kinds for s in statements):
         raise RefusalError("no factor is of f32" if tf32 else "no factor is of halves")
+    plain = _Recogniser(_arranged(kernel), kinds)
     try:
-        return _Recogniser(kernel, kinds).form()
+        return plain.form()
     except RefusalError as error:
-        for one in (*_with_long_axes(kernel, kinds), kernel):
+        ways = (*map(_arranged, _with_long_axes(plain)), plain.program)
+        for scattered, program in itertools.product((False, True), ways):
             with suppress(RefusalError):
-                return _Recogniser(one, kinds, placed=True).form()
+                return _Recogniser(program, kinds, True, scattered).form()
         raise error
 
 
-def _with_long_axes(kernel: Kernel, kinds: Collection[DType]) -> Iterator[Kernel]:
-    """The kernel with all rows of a sum of products along one axis, and all columns along another."""
-    for first, second in _Recogniser(kernel, kinds).grids():
+def _arranged(kernel: Kernel) -> Program:
+    return arrange(kernel, {}, flat=True, largest={True: 0, False: 0})
+
+
+def _with_long_axes(plain: _Recogniser) -> Iterator[Kernel]:
+    """A kernel with all rows of a sum of products along one axis, and all columns along another."""
+    kernel = plain.kernel
+    for first, second in plain.grids():
         merged = kernel
         for axes in (first - second, second - first):
             members = [a for a in kernel.axes if a in axes]
@@ -59,12 +67,13 @@ def _with_long_axes(kernel: Kernel, kinds: Collection[DType]) -> Iterator[Kernel
 
 
 class _Recogniser:
-    def __init__(self, kernel: Kernel, kinds: Collection[DType], placed: bool = False) -> None:
-        self.kernel = kernel
-        self.program: Program = arrange(kernel, {}, flat=True, largest={True: 0, False: 0})
-        self.table, self.factors = self.program.definitions, Factors(self.program, kinds, placed)
-        self.carried = [s for s in kernel.body if isinstance(s, Loop) and not is_plain(s)]
-        self.stores = tuple(_stores(kernel))
+    def __init__(
+        self, program: Program, kinds: Collection[DType], placed: bool = False, scattered: bool = False
+    ) -> None:
+        self.program, self.kernel = program, program.kernel
+        self.table, self.factors = self.program.definitions, Factors(self.program, kinds, placed, scattered)
+        self.carried = [s for s in self.kernel.body if isinstance(s, Loop) and not is_plain(s)]
+        self.stores = tuple(_stores(self.kernel))
 
     def form(self) -> Form:
         """The form.  Raises `RefusalError`."""

@@ -155,6 +155,9 @@ class TensorWriter(ABC):
         """Copy a tile each of whose lines is looked up: where there is none it becomes 0."""
         w, factor = self.w, tile.factor
         load, axis, along = factor.load, tile.lines_axis, factor.along
+        if factor.scattered:
+            self._copy_scattered(tile, to, starts, stops)
+            return
         access, base = placed.exact(self.form.program, factor), w.buffers[factor.load.access.buffer]
         ends = {a: stops.get(a, w.extent(self.kernel.axes[a])) for a in (axis, along)}
         with w.block("", {along: single(starts[along])}):
@@ -170,6 +173,27 @@ class TensorWriter(ABC):
             w.here.lines[-1] += ";"
             helper = self.copy_helper(tile, "false")
             w.line(f"{helper}({to}, {base}, lines, {ends[along]} - {starts[along]});")
+
+    def _copy_scattered(
+        self, tile: Tile, to: str, starts: Mapping[str, str], stops: Mapping[str, str]
+    ) -> None:
+        """Copy a tile each of whose elements is looked up: where there is none it becomes 0."""
+        w, factor = self.w, tile.factor
+        load, axes = factor.load, (tile.lines_axis, factor.along)
+        access, places = placed.exact(self.form.program, factor), [w.fresh("at") for _ in axes]
+        header = f"const auto element = [&](int line, int k) -> {ctype.memory(access.dtype)} "
+        with w.block(""):
+            with w.block(header, {a: single(place) for a, place in zip(axes, places, strict=True)}):
+                for axis, place, number in zip(axes, places, ("line", "k"), strict=True):
+                    end = stops.get(axis, w.extent(self.kernel.axes[axis]))
+                    w.line(f"const int {place} = {starts[axis]} + {number};")
+                    w.line(f"if ({place} >= {end}) return 0;")
+                if factor.seen is not None:
+                    w.line(f"if (!({self.elements.value(factor.seen, BOOL).texts[()]})) return 0;")
+                data = {n: self.elements.value(o, I32) for n, o in enumerate(load.data)}
+                w.line(f"return *({self.elements.pointer(access, data, {})});")
+            w.here.lines[-1] += ";"
+            w.line(f"{self.copy_helper(tile, 'false')}({to}, element);")
 
     def copy_helper(self, tile: Tile, full: str) -> str:
         """The helper that copies a tile, which with `full` never ends early."""
