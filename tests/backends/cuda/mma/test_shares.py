@@ -41,6 +41,29 @@ def test_long_sums_of_few_results_are_offered(
     assert list(splits.chunks(region, variant.box.hints()).values()) == count
 
 
+@pytest.mark.parametrize(
+    ("sizes", "count"),
+    [
+        ((2048, 32768, 1024), [CHUNKS]),
+        ((16384, 32768, 1024), []),
+        ((32, 32768, 1024), []),
+        ((2048, 32769, 1024), []),
+        ((2048, 32768, 512), []),
+    ],
+    ids=["few rows", "many rows", "hardly any", "odd", "short sums"],
+)
+def test_rows_of_products_that_are_folded_are_offered(sizes: tuple[int, int, int], count: list[int]) -> None:
+    m, n, k = sizes
+    text = f"""
+(defmodel folded [(a bf16 [{m} {k}]) (b bf16 [{n} {k}])]
+  "The greatest product of each row."
+  (reduce-max (einsum (cast a f32) [m k] (cast b f32) [n k] -> [m n])))
+"""
+    work = compile_model(Source("folded.lumi", text), Options(target="cuda"), Stage.FIELDS)
+    ((variant, region),) = work.distinct().values()
+    assert list(splits.chunks(region, variant.box.hints()).values()) == count
+
+
 def test_chunks_are_summed_on_tensor_cores_and_joined() -> None:
     (found,) = compiled(64, 512, 16384, "bf16", Stage.KERNELS).found.values()
     first, second = found.graph.steps
