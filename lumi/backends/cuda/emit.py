@@ -232,8 +232,7 @@ def _walk(kernel: Kernel, options: dict[str, int], name: str) -> Code:
         raise ValueError("a kernel that does not walk along rows is scheduled as one")
     cells = (*((kernel.axes[a], 1) for a in found.cells), (found.times, 1))
     grid = (*cells, (kernel.axes[found.axis], made.unit))
-    maps = tuple(boxed.box for boxed in made.boxed)
-    return Code(walk.Walker(made, name).write(), made.threads, made.shared, grid, 1, walks=True, maps=maps)
+    return Code(walk.Walker(made, name).write(), made.threads, made.shared, grid, 1, walks=True)
 
 
 STAGED: Mapping[str, Callable[[Kernel, dict[str, int], str], Code]] = {
@@ -252,14 +251,13 @@ def source(functions: Iterable[str]) -> str:
     files += ["ring.cuh"] if any(mark in t for t in texts for mark in _STAGES) else []
     files += ["digits.cuh"] if any("digits_keep<" in t for t in texts) else []
     files += ["turn.cuh"] if any("turn_end<" in t for t in texts) else []
-    files += ["walk.cuh"] if any("comes_last(" in t for t in texts) else []
+    files += ["walk.cuh"] if any("copy_piece(" in t for t in texts) else []
     files += ["cluster.cuh"] if any("cluster_wait" in t for t in texts) else []
     grouped = instruction.called(texts)
     files += ["mma.cuh"] if grouped or any("copy_tile<" in t for t in texts) else []
-    files += ["box.cuh"] if any("TensorMap" in t for t in texts) or grouped else []
     files += ["wgmma.cuh"] if grouped else []
     return "\n".join([*(helpers(folder / f) for f in files), *grouped, *texts])
 
 
-_STAGES = "Filler<", "users_", "blocks_", "stage_await("
+_STAGES = "Filler<", "users_", "blocks_"
 """Names of which every kernel has one that needs what stages, and threads that share lines, are made of."""

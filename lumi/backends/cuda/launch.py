@@ -129,8 +129,7 @@ def fitting(step: Step, gpu: Gpu) -> Step:
     own_kind = (s for s in known if s.template == template)
     alike = (replace(step, schedule=s) for s in own_kind if ROUNDING in given or ROUNDING not in s.options)
     own = (step,) if step.schedule.template == template else ()
-    able = (s for s in (*own, *alike) if gpu.starts_early or "bulk" not in dict(s.schedule.options))
-    fits = (s for s in able if emit(s, NAME).shared <= gpu.room)
+    fits = (s for s in (*own, *alike) if emit(s, NAME).shared <= gpu.room)
     return next(fits, replace(step, schedule=DEFAULT))
 
 

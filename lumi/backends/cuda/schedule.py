@@ -111,15 +111,9 @@ _DIRECT = (
     *(Schedule("direct", (("stay", 1), ("users", users))) for users in (256, 512, 1024)),
 )
 
-_WALKS = (
-    *(
-        Schedule("walk", (("least", least), ("stages", stages), ("warps", warps)))
-        for warps, stages, least in ((8, 3, 2), (4, 4, 1), (4, 4, 4), (4, 3, 2), (4, 2, 4))
-    ),
-    *(
-        Schedule("walk", (("bulk", 1), ("least", least), ("stages", stages), ("warps", warps)))
-        for warps, stages, least in ((8, 3, 2), (8, 3, 1), (4, 4, 1))
-    ),
+_WALKS = tuple(
+    Schedule("walk", (("least", least), ("stages", stages), ("warps", warps)))
+    for warps, stages, least in ((8, 3, 2), (4, 4, 1), (4, 4, 4), (4, 3, 2), (4, 2, 4))
 )
 
 

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from lumi.backends.clike.loops import whole
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import frame
-from lumi.backends.cuda.cache import LANES
+from lumi.backends.cuda.cache import LANES, Rows
 from lumi.backends.cuda.expression import Expressions
-from lumi.backends.cuda.scope import Blocking, Value, Writer, single
-from lumi.backends.cuda.walk_copy import Boxes, Copies, Pieces
+from lumi.backends.cuda.scope import Blocking, Value, Writer, neighbours, single
 from lumi.backends.cuda.walk_join import Join
 from lumi.backends.cuda.walk_lanes import Lanes
 from lumi.backends.cuda.walk_line import Line
@@ -39,8 +38,6 @@ class Walker:
         self.expressions = Expressions(self.w, _no_fold)
         turns: type[Turns] = Tiles if plan.tensor else Lanes
         self.turns = turns(plan, self.w, self.expressions)
-        copies: type[Copies] = Boxes if plan.bulk else Pieces
-        self.copies = copies(plan, self.w, self.expressions)
         self.join, self.line = Join(plan, self.w, self.expressions), Line(plan, self.w)
 
     def write(self) -> str:
@@ -82,20 +79,64 @@ class Walker:
 
     def _copy(self) -> str:
         """The function that asks for all rows of a turn; in place of those past the last come zeros."""
+        w, found = self.w, self.found
         self._begin()
-        open_at(self.w, self.found.cells, self.plan.cell)
-        self.copies.turn()
-        self.w.line("(void)warp;")
-        return self._end("void", "copy", [*self.copies.parameters, *self.copies.maps])
+        open_at(w, found.cells, self.plan.cell)
+        for header, whole_turn in ((f"if (from + {self.plan.turn - 1} <= last) ", True), ("else ", False)):
+            with w.block(header):
+                for number, rows in enumerate(found.rows):
+                    self._pieces(number, rows, whole_turn)
+        w.line("(void)warp;")
+        return self._end("void", "copy", ["u8 *to", "int cell", "int from", "int last"])
+
+    def _pieces(self, number: int, rows: Rows, whole_turn: bool) -> None:
+        """Ask for the pieces of rows, neighbours by neighbouring threads."""
+        w, plan = self.w, self.plan
+        count = plan.turn * rows.pieces
+        turns = -(-count // LANES)
+        place, piece = f"(j * {LANES} + lane) / {rows.pieces}", f"(j * {LANES} + lane) % {rows.pieces}"
+        if LANES % rows.pieces == 0:
+            place, piece = f"j * {LANES // rows.pieces} + lane / {rows.pieces}", f"lane % {rows.pieces}"
+        step = spell.step(rows.load.access, self.found.axis)
+        if whole_turn and LANES % rows.pieces == 0 == count % LANES and isinstance(step, int):
+            self._whole_turn(number, rows, turns, LANES // rows.pieces * step)
+            return
+        with w.block(f"#pragma unroll{'' if whole_turn else ' 1'}\nfor (int j = 0; j < {turns}; j++) "):
+            w.line(f"const int place = {place};")
+            pointer = self._piece(rows, "from + place" if whole_turn else "least(from + place, last)", piece)
+            to = f"to + {plan.offset(number)} + place * {plan.pitch(rows)} + {piece} * 16"
+            size = "16" if whole_turn else "from + place <= last ? 16 : 0"
+            inside = f"if (j * {LANES} + lane < {count}) " if count % LANES else ""
+            w.line(f"{inside}copy_piece({to}, {pointer}, {size});")
+
+    def _whole_turn(self, number: int, rows: Rows, turns: int, step: int) -> None:
+        """Ask for the pieces of rows as many of which as a turn consists of lie `step` elements apart."""
+        w, plan = self.w, self.plan
+        place, piece = f"lane / {rows.pieces}", f"lane % {rows.pieces}"
+        with w.block(""):
+            pointer = self._piece(rows, f"from + {place}", piece)
+            w.line(f"const auto *const first = {pointer};")
+            w.line(
+                f"u8 *const at = to + {plan.offset(number)} + {place} * {plan.pitch(rows)} + {piece} * 16;"
+            )
+            more = LANES // rows.pieces * plan.pitch(rows)
+            w.line(f"#pragma unroll\nfor (int j = 0; j < {turns}; j++)")
+            w.line(f"  copy_piece(at + j * {more}, first + j * {step}, 16);")
+
+    def _piece(self, rows: Rows, row: str, piece: str) -> str:
+        """CUDA for the address of a piece of a row."""
+        x = self.w.declare("int", f"{piece} * {rows.piece}", f"x_{spell.identifier(rows.axis)}_")
+        opened = {self.found.axis: single(self.w.declare("int", row, "row"))}
+        self.w.here.opened |= {**opened, rows.axis: neighbours(x, rows.piece, rows.piece)}
+        return self.expressions.pointer(rows.load.access, {}, {})
 
     def _copies(self, turn: str, slot: str) -> None:
         """Ask for a turn of this warp, if there is one more, as one lot."""
         w, plan = self.w, self.plan
         with w.block(f"if ({turn} < count) "):
-            to, more = f"ring + {slot} * {plan.stage}", [m.format(slot=slot) for m in self.copies.more]
-            given = [self._given(), to, "cell", f"mine + {turn} * {plan.unit}", "last", *more, *self._maps()]
-            w.line(f"{self.name}_copy({', '.join(given)});")
-        self.copies.asked()
+            to = f"ring + {slot} * {plan.stage}"
+            w.line(f"{self.name}_copy({self._given()}, {to}, cell, mine + {turn} * {plan.unit}, last);")
+        w.line("close_lot();")
 
     def _line(self) -> str:
         """The function that finds the share of a block."""
@@ -113,41 +154,27 @@ class Walker:
         self.line.segment()
         reach = f"start + {(plan.stages - 1) * plan.unit}"
         w.line(f"if (least(stop, {reach}) > unchanged) return false;")
-        self._ring()
-        self._first_copies("k")
+        w.line(f"u8 *const ring = pool + {plan.ring} + warp * {plan.stages * plan.stage};")
+        self._first_copies()
         w.line("(void)lane;")
         w.line("return true;")
-        more = ["u8 *pool", "const Share &line", "int unchanged", *self.copies.maps]
-        return self._end("bool", "ahead", more)
+        return self._end("bool", "ahead", ["u8 *pool", "const Share &line", "int unchanged"])
 
-    def _maps(self) -> list[str]:
-        """The names of how the copy engine sees buffers."""
-        return [f"map{number}" for number in range(len(self.copies.maps))]
-
-    def _ring(self) -> None:
-        """Declare the stages of this warp, and what tells whether they are full."""
-        w, plan = self.w, self.plan
-        w.line(f"u8 *const ring = pool + {plan.ring} + warp * {plan.stages * plan.stage};")
-        if plan.bulk:
-            w.line(f"u64 *const full = (u64 *)(pool + {plan.full}) + warp * {plan.stages};")
-
-    def _first_copies(self, slot: str) -> None:
+    def _first_copies(self) -> None:
         with self.w.block(f"#pragma unroll\nfor (int k = 0; k < {self.plan.stages - 1}; k++) "):
-            self._copies("k", slot)
+            self._copies("k", "k")
 
     # -- the function itself
 
     def _walk(self) -> str:
         w, plan, found = self.w, self.plan, self.found
         self._begin()
-        self._ring()
-        w.line(f"int slot = 0;{' u32 lap = 0;' if plan.bulk else ''}")
+        w.line(f"u8 *const ring = pool + {plan.ring} + warp * {plan.stages * plan.stage};")
         with w.block("for (int at = line.begin; at < line.end; ) "):
             self.line.segment()
-            if not plan.bulk:
-                self._zeros()
+            self._zeros()
             with w.block("if (!ahead) "):
-                self._first_copies(f"((slot + k) % {plan.stages})")
+                self._first_copies()
             w.line("ahead = false;")
             self.turns.share()
             head = (
@@ -156,17 +183,14 @@ class Walker:
             open_at(w, found.heads, plan.head(head))
             self.turns.begin()
             self._loop()
-            self.copies.end()
+            w.line("await_lots<0>();")
             w.line("__syncthreads();")
             self.turns.leave()
             w.line("__syncthreads();")
             self._results()
             w.line("at += ended - begun;")
-            with w.block("if (at < line.end) "):
-                self.copies.left()
-                w.line("__syncthreads();")
-        more = ["u8 *pool", "const Share &line", "bool ahead", *self.copies.maps]
-        return self._end("void", "walk", more)
+            w.line("if (at < line.end) __syncthreads();")
+        return self._end("void", "walk", ["u8 *pool", "const Share &line", "bool ahead"])
 
     def _zeros(self) -> None:
         """Zeros in stages behind the rows that do not fill their places."""
@@ -184,15 +208,15 @@ class Walker:
 
     def _loop(self) -> None:
         w, plan = self.w, self.plan
+        w.line("int slot = 0;")
         with w.block("for (int k = 0; k < count; k++) ", tile=True):
             w.line(f"const int free = slot ? slot - 1 : {plan.stages - 1};")
             self._copies(f"(k + {plan.stages - 1})", "free")
-            self.copies.wait()
+            w.line(f"await_lots<{plan.stages - 1}>();")
             w.line(f"const u8 *const stage = ring + slot * {plan.stage};")
-            w.line(f"if (++slot == {plan.stages}) slot = 0{', lap ^= 1' if plan.bulk else ''};")
+            w.line(f"slot = slot == {plan.stages - 1} ? 0 : slot + 1;")
             w.line(f"const int from = mine + k * {plan.unit};")
             self.turns.turn()
-            self.copies.left()
             w.line("__syncwarp();")
 
     # -- results
@@ -223,33 +247,17 @@ class Walker:
         w, plan = self.w, self.plan
         places = {b: k for k, b in enumerate(buffers(self.kernel))}
         mask = sum({1 << places[r.load.access.buffer] for r in self.found.rows})
-        maps = [f"const __grid_constant__ TensorMap {name}" for name in self._maps()]
-        parameters = ", ".join([*frame.parameters(self.kernel, w), "u32 constant", "int since", *maps])
-        given = "".join(f", {name}" for name in self._maps())
+        parameters = ", ".join([*frame.parameters(self.kernel, w), "u32 constant", "int since"])
         return f"""\
 extern "C" __global__ void __launch_bounds__({plan.threads}, 1) {self.name}({parameters}) {{
-  extern __shared__ __align__({plan.alignment}) u8 pool[];
+  extern __shared__ __align__({frame.ALIGNMENT}) u8 pool[];
   let_next_start();
-{self._open()}  const Share line = {self.name}_line({self._given()});
+  const Share line = {self.name}_line({self._given()});
   const int unchanged = (constant & {mask}) == {mask} ? INT32_MAX : since < 0 ? 0 : (int)dims[since];
-  const bool ahead =
-      line.begin < line.end && {self.name}_ahead({self._given()}, pool, line, unchanged{given});
+  const bool ahead = line.begin < line.end && {self.name}_ahead({self._given()}, pool, line, unchanged);
   wait_for_previous();
-  {self.name}_walk({frame.settled(self.kernel, w)}, pool, line, ahead{given});
+  {self.name}_walk({frame.settled(self.kernel, w)}, pool, line, ahead);
 }}
-"""
-
-    def _open(self) -> str:
-        """Each warp opens its own slots."""
-        plan = self.plan
-        if not plan.bulk:
-            return ""
-        slots = f"(u64 *)(pool + {plan.full}) + threadIdx.x / {LANES} * {plan.stages}"
-        return f"""\
-  if (threadIdx.x % {LANES} == 0)
-    for (int k = 0; k < {plan.stages}; k++) stage_open({slots} + k, 1);
-  before_copies();
-  __syncwarp();
 """
 
 

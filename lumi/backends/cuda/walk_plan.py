@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from lumi.backends.cuda.cache import LANES, Rows, Walk
 from lumi.backends.cuda.matrix import VECTOR
 from lumi.backends.cuda.staged import ROOM
-from lumi.backends.cuda.tensormap import LINE
-from lumi.backends.cuda.wgmma import box
-from lumi.backends.cuda.wgmma.box import Boxed
 from lumi.dtype import F32
-
-ORDER = 1024
-"""Bytes after which the order of pieces in the rows of a box begins anew."""
 
 PARTS = 3
 """bf16 that add up to a f32."""
@@ -32,9 +26,8 @@ BLOCKS = 264
 class Plan:
     """`warps` of a block take turns of positions, each with a ring of `stages` turns.
 
-    With `bulk` the copy engine brings them in boxes.  With `tensor` the products run on tensor cores, else
-    thread by thread.  A block takes `least` turns of all its warps at least, so that few parts are to be
-    joined where there is little to do.
+    With `tensor` the products run on tensor cores, else thread by thread.  A block takes `least` turns of all
+    its warps at least, so that few parts are to be joined where there is little to do.
     """
 
     found: Walk
@@ -42,7 +35,6 @@ class Plan:
     stages: int
     tensor: bool
     least: int
-    bulk: bool = False
 
     @property
     def threads(self) -> int:
@@ -106,28 +98,12 @@ class Plan:
         return self.lanes(rows) * self.width(rows) // rows.piece
 
     def pitch(self, rows: Rows) -> int:
-        """Bytes from row to row in shared memory: odd in pieces, so that eight rows meet no bank twice.
-
-        In a box pieces lie in an order of their own in each row, to the same end.
-        """
-        return LINE if self.bulk else VECTOR * (self.held(rows) | 1)
-
-    def boxes(self, rows: Rows) -> int:
-        """Boxes of a turn that lie side by side, each as wide as the copy engine brings at once."""
-        return -(-rows.pieces * VECTOR // LINE) if self.bulk else 1
+        """Bytes from row to row in shared memory: odd in pieces, so that eight rows meet no bank twice."""
+        return VECTOR * (self.held(rows) | 1)
 
     def offset(self, number: int) -> int:
         """Where rows begin in a stage, in bytes."""
-        return sum(self.turn * self.pitch(r) * self.boxes(r) for r in self.found.rows[:number])
-
-    @property
-    def boxed(self) -> tuple[Boxed, ...]:
-        """How the copy engine sees each of the rows that it can bring."""
-        if not (self.bulk and self.tensor):
-            return ()
-        kernel, axis = self.found.program.kernel, self.found.axis
-        every = (box.seen(kernel, r.load.access, r.axis, axis, self.turn) for r in self.found.rows)
-        return tuple(boxed for boxed in every if boxed is not None)
+        return sum(self.turn * self.pitch(r) for r in self.found.rows[:number])
 
     @property
     def stage(self) -> int:
@@ -161,20 +137,9 @@ class Plan:
         return self.held(rows) * rows.piece
 
     @property
-    def alignment(self) -> int:
-        """Of shared memory and the stages in it, in bytes: boxes begin where their order of pieces does."""
-        return ORDER if self.bulk else VECTOR
-
-    @property
-    def full(self) -> int:
-        """Where it lies in shared memory, in bytes, what tells of each stage whether it is full."""
-        return self.vector(len(self.found.products))
-
-    @property
     def ring(self) -> int:
         """Where the stages begin in shared memory, in bytes."""
-        told = 8 * self.warps * self.stages if self.bulk else 0
-        return -(-(self.full + told) // self.alignment) * self.alignment
+        return self.vector(len(self.found.products))
 
     @property
     def columns(self) -> int:
@@ -201,10 +166,7 @@ def plan(found: Walk, options: dict[str, int]) -> Plan | None:
     """The plan with about so many warps and stages; None where two stages do not fit."""
     for warps in (options.get("warps", 4), 4, 2, 1):
         for stages in range(options.get("stages", 4), 1, -1):
-            least, bulk = options.get("least", 4), bool(options.get("bulk", 0))
-            made = Plan(found, warps, stages, found.is_bf16, least, bulk)
-            if bulk and len(made.boxed) < len(found.rows):
-                return None
+            made = Plan(found, warps, stages, found.is_bf16, options.get("least", 4))
             if made.shared <= ROOM:
                 return made
     return None

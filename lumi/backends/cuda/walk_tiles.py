@@ -10,7 +10,6 @@ from __future__ import annotations
 from lumi.backends.cuda import ctype, operators
 from lumi.backends.cuda.cache import LANES, Rows, Update
 from lumi.backends.cuda.scope import Opened, Value
-from lumi.backends.cuda.tensormap import LINE
 from lumi.backends.cuda.walk_plan import TILE
 from lumi.backends.cuda.walk_turn import Turns, open_at
 from lumi.dtype import F32
@@ -99,14 +98,7 @@ class Tiles(Turns):
     def _place(self, number: int, rows: Rows) -> str:
         """CUDA for the row of the first two pieces that a thread names when tiles are read."""
         row = f"(lane / 16 * 8 + lane % 8) * {self.plan.pitch(rows)}"
-        within = "" if self.plan.bulk else " + lane / 8 % 2 * 16"
-        return f"stage + {self.plan.offset(number)} + {row}{within}"
-
-    def _pieces(self, place: str) -> str:
-        """CUDA for the pieces of tile `m` behind the first place of a row: in a box rows order theirs."""
-        if not self.plan.bulk:
-            return f"{place} + m * 32"
-        return f"{place} + m / 4 * {self.plan.turn * LINE} + (m % 4 * 2 ^ lane / 8 % 2 ^ lane % 8) * 16"
+        return f"stage + {self.plan.offset(number)} + {row} + lane / 8 % 2 * 16"
 
     def product(self, number: int, rows: Rows) -> Value:
         """Tiles of columns by positions; the parts of a head are added up over its columns."""
@@ -114,7 +106,7 @@ class Tiles(Turns):
         w.line(f"float {name}[2][4] = {{}};")
         place = w.declare("u8 *", self._place(number, rows), "rows")
         with w.block(f"#pragma unroll\nfor (int m = 0; m < {self.plan.tiles(rows)}; m++) "):
-            w.line(f"u32 t[4];\nread_tiles(t, {self._pieces(place)});")
+            w.line(f"u32 t[4];\nread_tiles(t, {place} + m * 32);")
             for group in range(0, plan.groups, 2):
                 first, second = (self._vector(number, g) for g in (group, group + 1))
                 tile = f"{first[0]}, {second[0]}, {first[1]}, {second[1]}"
@@ -160,7 +152,7 @@ class Tiles(Turns):
                 w.line(f"const u32 w{number}_{group}_{half} = parts_of({a}, {b}, {part});")
         place = w.declare("u8 *", self._place(len(self.found.products) + number, rows), "rows")
         with w.block(f"#pragma unroll\nfor (int m = 0; m < {self.plan.tiles(rows)}; m++) "):
-            w.line(f"u32 t[4];\nread_turned(t, {self._pieces(place)});")
+            w.line(f"u32 t[4];\nread_turned(t, {place} + m * 32);")
             for group in range(plan.groups):
                 words = f"w{number}_{group}_0, w{number}_{group}_1"
                 w.line(f"multiply_tiles(o{number}[m], t[0], t[1], t[2], t[3], {words});")

@@ -237,12 +237,6 @@ def test_walk_becomes_this(golden: Callable[..., None]) -> None:
     golden(emit(Step(kernel, walks(kernel)[0]), "attend").text, ".cu", name="attend")
 
 
-def test_walk_in_bulk_becomes_this(golden: Callable[..., None]) -> None:
-    kernel = read("attention_chunks")
-    schedule = next(s for s in walks(kernel) if "bulk" in dict(s.options))
-    golden(emit(Step(kernel, schedule), "attend").text, ".cu", name="attend_bulk")
-
-
 def test_walk_of_floats_becomes_this(golden: Callable[..., None]) -> None:
     kernel = read("attention_wide")
     golden(emit(Step(kernel, walks(kernel)[0]), "attend").text, ".cu", name="attend_floats")
@@ -253,9 +247,6 @@ def test_walks_compile_without_spills(arch: str) -> None:
     kernels = [*map(read, WALKS), *(s.kernel() for s in SHAPES)]
     steps = [Step(k, s) for k in kernels for s in walks(k)[:1]]
     assert len(steps) == len(kernels)
-    boxes = [Step(k, s) for k in kernels for s in walks(k) if "bulk" in dict(s.options)]
-    assert len(boxes) > 1
-    steps += boxes if arch == "sm_90a" else []
     texts = [source([emit(s, "kernel").text]) for s in steps]
     for step, cubin in zip(steps, compile_cubins(texts, arch), strict=True):
         assert isinstance(cubin, Cubin), cubin

@@ -32,21 +32,10 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
-def walk(bulk: bool, least: int = 4) -> Schedule:
-    options = {"bulk": 1} if bulk else {}
-    return Schedule("walk", tuple((options | {"least": least, "stages": 3, "warps": 2}).items()))
-
-
-THREADS_ONLY = "f16", "f32"
-"""Kernels whose products threads compute: they have no boxes."""
-
-
-@pytest.mark.parametrize(
-    ("name", "bulk"), [(n, b) for n in KERNELS for b in (False, True) if not (b and n in THREADS_ONLY)]
-)
-def test_walks_are_right(name: str, bulk: bool) -> None:
+@pytest.mark.parametrize("name", KERNELS)
+def test_walks_are_right(name: str) -> None:
     kernel = KERNELS[name]
-    emulated = Emulated(Step(kernel, walk(bulk, least=1)))
+    emulated = Emulated(Step(kernel, Schedule("walk", (("least", 1), ("stages", 3), ("warps", 2)))))
     found = cache.find(kernel)
     assert found is not None
     for past in (0, 1, 31, 32, 127, 200):
@@ -63,19 +52,10 @@ def test_walks_are_right(name: str, bulk: bool) -> None:
                 assert_close(got[buffer], want[buffer], F32, TOLERANCE, f"{buffer} at {past}, {since}")
 
 
-@pytest.mark.parametrize(
-    ("bulk", "wait", "less"),
-    [(False, "await_lots<2>", "await_lots<3>"), (True, "stage_await(full + slot, lap)", "(void)lap")],
-    ids=["pieces", "bulk"],
-)
-def test_a_walk_that_does_not_wait_is_wrong(bulk: bool, wait: str, less: str) -> None:
+def test_a_walk_that_does_not_wait_is_wrong() -> None:
     kernel = Shape(4, 64, "bf16").kernel()
-
-    def hasty(text: str) -> str:
-        assert wait in text
-        return text.replace(wait, less)
-
-    emulated = Emulated(Step(kernel, walk(bulk)), hasty)
+    step = Step(kernel, Schedule("walk", (("stages", 3), ("warps", 2))))
+    emulated = Emulated(step, lambda text: text.replace("await_lots<2>", "await_lots<3>"))
     arrays = random_buffers(kernel, {"past": 90}, 1)
     want, got = ({n: a.copy() for n, a in arrays.items()} for _ in range(2))
     interpret.run(kernel, want, {"past": 90})

@@ -87,7 +87,6 @@ INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict
   const i64 d_past = dims[0];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   u8 *const ring = pool + 4096 + warp * 26112;
-  int slot = 0;
   const int v56 = add_i32((int)d_past, 1);
   for (int at = line.begin; at < line.end; ) {
     const int cell = line.cell + at / line.units, begun = at % line.units;
@@ -106,7 +105,7 @@ INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict
       #pragma unroll
       for (int k = 0; k < 2; k++) {
         if (k < count) {
-          attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + ((slot + k) % 3) * 8704, cell, mine + k * 128, last);
+          attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, ring + k * 8704, cell, mine + k * 128, last);
         }
         close_lot();
       }
@@ -151,6 +150,7 @@ INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict
     #pragma unroll
 for (int k = 0; k < 32; k++)
       q0[k] = of0[k / 4 * 128 + k % 4];
+    int slot = 0;
     for (int k = 0; k < count; k++) {
       const int free = slot ? slot - 1 : 2;
       if ((k + 2) < count) {
@@ -159,7 +159,7 @@ for (int k = 0; k < 32; k++)
       close_lot();
       await_lots<2>();
       const u8 *const stage = ring + slot * 8704;
-      if (++slot == 3) slot = 0;
+      slot = slot == 2 ? 0 : slot + 1;
       const int from = mine + k * 128;
       const int own0 = from + lane % 4 * 2 + 0;
       const int x_46 = least(own0, last);
@@ -437,9 +437,7 @@ read_turned(t, rows93 + m * 32);
       }
     }
     at += ended - begun;
-    if (at < line.end) {
-      __syncthreads();
-    }
+    if (at < line.end) __syncthreads();
   }
 }
 extern "C" __global__ void __launch_bounds__(256, 1) attend(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const u16 *__restrict__ b2_B1, const u16 *__restrict__ b3_B2, float *__restrict__ b4_T1, float *__restrict__ b5_T2, float *__restrict__ b6_T3, const i64 *__restrict__ dims, u32 constant, int since) {
@@ -447,8 +445,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) attend(const float *__restr
   let_next_start();
   const Share line = attend_line(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims);
   const int unchanged = (constant & 12) == 12 ? INT32_MAX : since < 0 ? 0 : (int)dims[since];
-  const bool ahead =
-      line.begin < line.end && attend_ahead(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, pool, line, unchanged);
+  const bool ahead = line.begin < line.end && attend_ahead(b0_B0, b1_B3, b2_B1, b3_B2, b4_T1, b5_T2, b6_T3, dims, pool, line, unchanged);
   wait_for_previous();
   attend_walk(settled(b0_B0), settled(b1_B3), settled(b2_B1), settled(b3_B2), settled(b4_T1), settled(b5_T2), settled(b6_T3), dims, pool, line, ahead);
 }

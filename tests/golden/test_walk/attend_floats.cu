@@ -80,7 +80,6 @@ INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict
   const i64 d_past = dims[0];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   u8 *const ring = pool + 1024 + warp * 50688;
-  int slot = 0;
   const int v29 = add_i32((int)d_past, 1);
   for (int at = line.begin; at < line.end; ) {
     const int cell = line.cell + at / line.units, begun = at % line.units;
@@ -94,7 +93,7 @@ INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict
       #pragma unroll
       for (int k = 0; k < 2; k++) {
         if (k < count) {
-          attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T3, dims, ring + ((slot + k) % 3) * 16896, cell, mine + k * 64, last);
+          attend_copy(b0_B0, b1_B3, b2_B1, b3_B2, b4_T3, dims, ring + k * 16896, cell, mine + k * 64, last);
         }
         close_lot();
       }
@@ -121,6 +120,7 @@ INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict
         q0[h * 4 + k] = ((const float *)pool)[0 + h * 128 + lane % 32 * 4 + k];
       }
     }
+    int slot = 0;
     for (int k = 0; k < count; k++) {
       const int free = slot ? slot - 1 : 2;
       if ((k + 2) < count) {
@@ -129,7 +129,7 @@ INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict
       close_lot();
       await_lots<2>();
       const u8 *const stage = ring + slot * 16896;
-      if (++slot == 3) slot = 0;
+      slot = slot == 2 ? 0 : slot + 1;
       const int from = mine + k * 64;
       const int own = from + lane % 32 / 2 * 1 + lane / 32;
       const bool within = own <= last;
@@ -384,9 +384,7 @@ for (int k = 0; k < 8; k++)
       }
     }
     at += ended - begun;
-    if (at < line.end) {
-      __syncthreads();
-    }
+    if (at < line.end) __syncthreads();
   }
 }
 extern "C" __global__ void __launch_bounds__(128, 1) attend(const float *__restrict__ b0_B0, const float *__restrict__ b1_B3, const float *__restrict__ b2_B1, const float *__restrict__ b3_B2, float *__restrict__ b4_T3, const i64 *__restrict__ dims, u32 constant, int since) {
@@ -394,8 +392,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) attend(const float *__restr
   let_next_start();
   const Share line = attend_line(b0_B0, b1_B3, b2_B1, b3_B2, b4_T3, dims);
   const int unchanged = (constant & 12) == 12 ? INT32_MAX : since < 0 ? 0 : (int)dims[since];
-  const bool ahead =
-      line.begin < line.end && attend_ahead(b0_B0, b1_B3, b2_B1, b3_B2, b4_T3, dims, pool, line, unchanged);
+  const bool ahead = line.begin < line.end && attend_ahead(b0_B0, b1_B3, b2_B1, b3_B2, b4_T3, dims, pool, line, unchanged);
   wait_for_previous();
   attend_walk(settled(b0_B0), settled(b1_B3), settled(b2_B1), settled(b3_B2), settled(b4_T3), dims, pool, line, ahead);
 }
