@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -29,6 +30,9 @@ RESIDENT = 64
 
 SHORT = 4096
 """The same for kernels whose blocks begin at once: what one does again and again, several do side by side."""
+
+EVERY = 1 << 30
+"""The same for kernels each of whose blocks has just one cell: there are as many blocks as cells."""
 
 LARGEST = {True: 1 << 13, False: 1 << 13}
 """Elements an array may have when its value is, or is not, a reduction."""
@@ -107,6 +111,8 @@ class CellWriter(Cells[Opened, Value]):
             w.line(f"const i64 {spell.dim_name(name)} = dims[{number}];")
         once = [i for i in self.program.items if self.is_common(i)]
         first = self._first() if beside else "blockIdx.x"
+        if not beside and self.resident == SHORT and self._is_counted():
+            self.resident = EVERY
         with ExitStack() as memory:
             self.items(once, memory)
             self._cells([i for i in self.program.items if i not in once], first)
@@ -127,6 +133,11 @@ class CellWriter(Cells[Opened, Value]):
         """CUDA for the number of cells."""
         return " * ".join(c for c in self._counts().values() if c != "1") or "1"
 
+    def _is_counted(self) -> bool:
+        """Whether it is known how many cells there are, as many as a launch can have blocks."""
+        counts = [int(c) if c.isdigit() else 0 for c in self._counts().values()]
+        return 0 < math.prod(counts) < 1 << 31
+
     def _counts(self) -> dict[str, str]:
         """CUDA for the number of cells along each axis of the grid, found once."""
         if self.counts is None:
@@ -142,8 +153,11 @@ class CellWriter(Cells[Opened, Value]):
 
     def _cells(self, items: list[Item], first: str) -> None:
         w, counts, total = self.w, self._counts(), self._total()
-        # Written out, it would begin with a division for the number of its turns, most often one.
-        with w.block(f"#pragma unroll 1\nfor (int cell = {first}; cell < {total}; cell += gridDim.x) "):
+        # Written out, a loop would begin with a division for the number of its turns, most often one.
+        loop = f"#pragma unroll 1\nfor (int cell = {first}; cell < {total}; cell += gridDim.x) "
+        with w.block("" if self.resident == EVERY else loop):
+            if self.resident == EVERY:
+                w.line(f"const int cell = {first};")
             self._open_grid(counts)
             with ExitStack() as memory:
                 self.items(items, memory)

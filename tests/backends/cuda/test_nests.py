@@ -6,9 +6,11 @@ import re
 
 import pytest
 
+from lumi import dim
 from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
 from lumi.backends.cuda.schedule import DEFAULT, schedules
+from lumi.dim import Extent
 from lumi.dtype import BF16, F32, I64, DType
 from lumi.llir.kernel import Kernel, Step
 from tests.backends.cpu.kernels import assert_equal_runs, elementwise
@@ -19,7 +21,7 @@ LARGE = 1 << 24
 """Elements that are more than the caches hold."""
 
 
-def sized(count: int, dtype: DType = F32, inputs: int = 2) -> Kernel:
+def sized(count: Extent, dtype: DType = F32, inputs: int = 2) -> Kernel:
     kernel = elementwise("add" if inputs == 2 else "abs", dtype, dtype, inputs)
     (axis,) = kernel.grid
     return type(kernel)({axis: count}, kernel.grid, (), kernel.tiles, kernel.body)
@@ -48,9 +50,14 @@ def test_a_block_has_no_idle_warps() -> None:
         assert f"__launch_bounds__({threads})" in code.text
 
 
-def test_points_that_a_block_takes_at_once_are_no_loop() -> None:
-    text = emit(Step(sized(40), DEFAULT), "kernel").text
-    assert text.count("for (") == text.count("for (int cell") == 1
+def test_neither_points_that_a_block_takes_at_once_nor_its_only_cell_are_a_loop() -> None:
+    for count in (40, LARGE):
+        assert "for (" not in emit(Step(sized(count), DEFAULT), "kernel").text
+
+
+def test_blocks_go_on_from_cell_to_cell_where_dims_say_how_many_there_are() -> None:
+    text = emit(Step(sized(dim.var("n")), DEFAULT), "kernel").text
+    assert text.count("for (int cell") == 1
 
 
 @pytest.mark.parametrize("dtype", [F32, BF16, I64])

@@ -16,6 +16,7 @@ import numpy as np
 
 from lumi import dim
 from lumi.backends.cuda.emit import Code, emit, source
+from lumi.backends.cuda.grid import EVERY
 from lumi.backends.cuda.tensormap import Box
 from lumi.llir.kernel import Step
 
@@ -86,7 +87,8 @@ class Emulated:
         sizes = (ctypes.c_longlong * len(names))(*(arrays[n].nbytes for n in names))
         numbers = [*(values[n] for n in self.step.dims), *more]
         given = (ctypes.c_longlong * max(len(numbers), 1))(*numbers)
-        blocks = max(1, min(self.code.cells(values), BLOCKS))
+        cells = self.code.cells(values)
+        blocks = max(1, cells if self.code.resident == EVERY else min(cells, BLOCKS))
         faults = self.library.emulated_launch(
             *(self.library.run, places, sizes, len(names), given, blocks, self.code.threads),
             *(int(early), int(backwards)),
