@@ -7,7 +7,7 @@ are not made equal to those of the model.  So two rules that can stand in for ea
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -188,7 +188,7 @@ class _Deriving:
         matched = tuple(sorted(r.name for r in egraph.rewrites))
         groups = grouped(_rule(name) for name in matched)
         if self.settings.mode is Mode.MEASURE and best.measured is None:
-            best = self._best("") or best
+            best = self._best(()) or best
         ladder = tuple(self._rung(name, n, len(groups)) for n, name in enumerate(groups))
         needed = self._needed(part, matched)
         return Derivation(
@@ -202,7 +202,8 @@ class _Deriving:
 
     def _rung(self, name: str, number: int, total: int) -> Rung:
         self._tell(number, total, f"without {name}")
-        return Rung(name, self._best(name))
+        every = grouped(select(book().rules, self.options.families))
+        return Rung(name, self._best(every[name]))
 
     def _needed(self, part: Part, matched: tuple[str, ...]) -> tuple[str, ...]:
         """The rules of which none can be left out: ever smaller parts are left out where the plan stays."""
@@ -244,11 +245,10 @@ class _Deriving:
 
     # -- plans
 
-    def _best(self, name: str) -> Best | None:
-        """The best plan without a group of rules, or with all where it has no name."""
-        groups = grouped(select(book().rules, self.options.families))
+    def _best(self, without: Iterable[Rule]) -> Best | None:
+        """The best plan without some rules; None where there is none."""
         try:
-            egraph = self._saturated(frozenset(r.name for r in groups.get(name, ())))
+            egraph = self._saturated(frozenset(r.name for r in without))
             return Best.of(search(self.region, egraph, self._searched(), self.options.backend()))
         except LumiError:
             return None
