@@ -8,7 +8,7 @@ INLINE void attend_feed(const u16 *__restrict__ b0_Q, const u16 *__restrict__ b1
   Ring<2> late(signals, 4, 6);
   late.claim();
   const u32 signal = late.full + 8 * late.slot;
-  if (lane == 0) signal_expect(signal, 0);
+  if (lane == 0) signal_give(signal);
   late.next();
   for (int lap = 0;; lap++) {
     const int place = lap & 1 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
@@ -875,6 +875,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) attend(const u16 *__restric
   open_signals<6, 1, 8>(signals);
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   __syncthreads();
+  if (threadIdx.x == 0) fetch_map(&map0);
+  if (threadIdx.x == 1) fetch_map(&map1);
+  if (threadIdx.x == 2) fetch_map(&map2);
   wait_for_previous();
   if (group_of_warps() == 0) {
     give_registers<40>();

@@ -61,7 +61,7 @@ INLINE void product_use(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1
     const int first_column = inner / members * 256;
     const int row = first_row + warp / 1 * 16 + lane / 4;
     const int column = first_column + lane % 4 * 2;
-    float s3[2][64] = {};
+    float s3[2][64];
     {
       const int turns4 = (320 - 0 + 63) / 64;
       int before = -1;
@@ -71,7 +71,7 @@ INLINE void product_use(const u16 *__restrict__ b0_A, const u16 *__restrict__ b1
         products_begin();
         const u32 tile5 = tile_at(stage + 16384, 16);
         const u32 tile6 = tile_at(stage + team * 8192, 16);
-        wgmma_bf16_ss_256(s3, tile6 + 0, tile5 + 0, 1);
+        wgmma_bf16_ss_256(s3, tile6 + 0, tile5 + 0, n > 0);
         wgmma_bf16_ss_256(s3, tile6 + 2, tile5 + 2, 1);
         wgmma_bf16_ss_256(s3, tile6 + 4, tile5 + 4, 1);
         wgmma_bf16_ss_256(s3, tile6 + 6, tile5 + 6, 1);
@@ -149,6 +149,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) product(const u16 *__restri
   open_signals<4, 1, 8>(signals);
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   __syncthreads();
+  if (threadIdx.x == 0) fetch_map(&map0);
+  if (threadIdx.x == 1) fetch_map(&map1);
+  if (threadIdx.x == 2) fetch_map(&map2);
   wait_for_previous();
   if (group_of_warps() == 0) {
     give_registers<40>();

@@ -40,11 +40,16 @@ class SumWriter(TensorWriter):
         for sums in form.sums:
             for product in sums.products:
                 name = w.fresh("s")
-                self.tiles.array(name, F32, True, form.column, " = {}")
+                start = "" if self.is_begun(sums) else " = {}"
+                self.tiles.array(name, F32, True, form.column, start)
                 self.held(product.var, name, form.column)
             with w.block(""):
                 self.sum_up(sums)
         self.store_all(form.stores)
+
+    def is_begun(self, sums: Sums) -> bool:
+        """Whether the first products begin sums, so that these need not be 0 before."""
+        return False
 
     def sum_up(self, sums: Sums) -> None:
         """The stages of sums over the same axes."""

@@ -28,12 +28,12 @@ class Boxed:
     moves: tuple[tuple[str, int], ...]
 
 
-def find(kernel: Kernel, tile: Tile) -> Boxed | None:
-    """The box of a tile; None where the copy engine cannot bring it."""
+def find(kernel: Kernel, tile: Tile, height: int) -> Boxed | None:
+    """The box of so many lines of a tile; None where the copy engine cannot bring it."""
     factor = tile.factor
     if factor.placed:
         return None
-    return seen(kernel, factor.load.access, factor.along, tile.lines_axis, tile.lines)
+    return seen(kernel, factor.load.access, factor.along, tile.lines_axis, height)
 
 
 def seen(kernel: Kernel, access: Access, along: str, across: str, height: int) -> Boxed | None:

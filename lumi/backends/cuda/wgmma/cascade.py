@@ -234,7 +234,8 @@ class CascadeUse(_Turns):
             a = self.at(plan.tile(product.a), self.rows_place)
         else:
             a = self.weights[product.a]
-        self.products(product, result, a, self.at(plan.tile(product.b), "stage"), starts)
+        adds = "0" if starts else "1"
+        self.products(product, result, a, self.at(plan.tile(product.b), "stage"), adds)
 
     def take_first(self) -> None:
         """The products of the turn have come."""

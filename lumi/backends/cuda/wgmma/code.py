@@ -82,7 +82,7 @@ def _shared_function(
     return "\n".join(
         [
             f'extern "C" __global__ void __launch_bounds__({made.threads}, 1) {name}({given}) {{',
-            *_opening(made),
+            *_opening(made, maps),
             *waits,
             "  u32 before = 0;",
             "  if (group_of_warps() == 0) {",
@@ -120,8 +120,8 @@ def _role(role: Role, what: str) -> str:
     return "\n".join([f"INLINE {result} {role.name}_{what}({parameters}) {{", *lines, "}"])
 
 
-def _opening(made: GroupPlan) -> list[str]:
-    """What all threads do before their kinds part: open the signals of all stages, and wait."""
+def _opening(made: GroupPlan, maps: int) -> list[str]:
+    """What all threads do before their kinds part: open the signals of all stages, fetch maps, and wait."""
     aside = [f"  if (threadIdx.x == 0) signal_open(signals + {made.aside}, 1);"] if made.clears else []
     return [
         "  extern __shared__ __align__(1024) u8 pool[];",
@@ -131,6 +131,7 @@ def _opening(made: GroupPlan) -> list[str]:
         *aside,
         '  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");',
         "  __syncthreads();",
+        *(f"  if (threadIdx.x == {n}) fetch_map(&map{n});" for n in range(maps)),
         "  wait_for_previous();",
     ]
 
@@ -147,7 +148,7 @@ def _function(use: Role, made: GroupPlan) -> str:
         [
             f'extern "C" __global__ void __launch_bounds__({made.threads}, 1) {name}'
             f"({', '.join(parameters)}) {{",
-            *_opening(made),
+            *_opening(made, len(made.maps)),
             "  if (group_of_warps() == 0) {",
             f"    give_registers<{less}>();",
             f"    if ({feeds}) {name}_feed({given});",

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from lumi.backends.cuda.mma import plan as common
 from lumi.backends.cuda.mma.form import Form, RefusalError, Stored
-from lumi.backends.cuda.mma.plan import STEP, WARP, Placing, Plan, Tile, up
+from lumi.backends.cuda.mma.plan import STEP, WARP, Placing, Plan, Tile, pitch, up
 from lumi.backends.cuda.tensormap import Box
 from lumi.backends.cuda.wgmma import box, sent
 from lumi.backends.cuda.wgmma.box import Boxed
@@ -75,7 +75,8 @@ class GroupPlan(Plan):
     def __post_init__(self) -> None:
         super(GroupPlan, self).__post_init__()
         kernel = self.form.program.kernel
-        made = {key: box.find(kernel, tile) for key, tile in self.tiles.items()} if self.bulk else {}
+        tiles = self.tiles.items() if self.bulk else ()
+        made = {key: box.find(kernel, tile, self._brought(tile)) for key, tile in tiles}
         object.__setattr__(self, "boxes", {key: b for key, b in made.items() if b is not None})
         may = self.sends and self.bulk and self.columns % sent.WIDTH == 0
         object.__setattr__(self, "sent", sent.find(self.form, self.rows, self.stage) if may else None)
@@ -150,6 +151,16 @@ class GroupPlan(Plan):
     def boxed(self, tile: Tile) -> Boxed:
         """The box that a tile is brought by."""
         return self.boxes[tile.factor.load.var, tile.factor.outer]
+
+    def _brought(self, tile: Tile) -> int:
+        """Lines of a tile that are brought: in whole sums none of rows, or columns, that there are not."""
+        extent = self.form.program.kernel.axes[tile.lines_axis]
+        is_outer = self.form.cascade is None and tile.lines_axis == tile.factor.outer
+        return min(tile.lines, up(extent, GRAIN)) if is_outer and isinstance(extent, int) else tile.lines
+
+    def size_of(self, tile: Tile) -> int:
+        """Bytes of a tile that the copy engine brings."""
+        return self.boxed(tile).box.height * pitch(tile.chunks)
 
     @property
     def maps(self) -> tuple[Box, ...]:
@@ -231,7 +242,16 @@ def _has_turns(form: Form) -> bool:
 
 SUMS = tuple(
     dict(zip(("groups", "columns", "depth", "stages"), numbers, strict=True))
-    for numbers in ((2, 256, 64, 4), (2, 128, 64, 4), (2, 128, 128, 3), (1, 128, 64, 6), (1, 64, 128, 4))
+    for numbers in (
+        (2, 256, 64, 4),
+        (2, 128, 64, 6),
+        (2, 128, 64, 4),
+        (2, 112, 64, 5),
+        (1, 128, 64, 6),
+        (1, 112, 64, 6),
+        (1, 64, 128, 4),
+        (1, 32, 128, 6),
+    )
 )
 """Tiles, groups and stages that are tried for sums."""
 

@@ -44,7 +44,10 @@ SIGNALLED = {False: 100.0, True: 180.0}
 HIDDEN_END = 0.5
 """Share of what follows the sums of a cell that the next one's first turn hides, where it begins ahead."""
 
-LOADED = {False: 0.9, True: 0.15}
+SENT = 0.5
+"""Share of the cycles of storing results that is left where the copy engine stores them."""
+
+LOADED = {False: 0.9, True: 0.05}
 """Cycles of an element that results are made of beside products, by whether the copy engine brings it."""
 
 START = 3000.0
@@ -54,7 +57,8 @@ START = 3000.0
 def seconds(found: Sequence[tuple[GroupPlan, float]], dims: Mapping[str, int], machine: Machine) -> float:
     """The estimate of one launch of kernels, each with the bytes that it moves at least.
 
-    Their cells are dealt out as if they were those of one: those that take longest say how long all do.
+    Their cells are dealt out as if they were those of one: those that take longest say how long all do.  A
+    few multiprocessors get more than their share of the memory's bandwidth, as the square root of how many.
     """
     each = [_share(made, dims) for made, _ in found]
     first, cells = found[0][0], sum(share.cells for share in each)
@@ -63,7 +67,9 @@ def seconds(found: Sequence[tuple[GroupPlan, float]], dims: Mapping[str, int], m
     compute = (rounds * max(share.cycles for share in each) + START) * common.CYCLE
     least = sum(traffic for _, traffic in found) / machine.bandwidth
     if first.bulk:
-        memory = max(least, sum(share.cells * share.copied for share in each) / BROUGHT)
+        brought = sum(share.cells * share.copied for share in each) / BROUGHT
+        apart = (START + max(share.end for share in each)) * common.CYCLE
+        memory = apart + max(least / math.sqrt(min(waves, 1.0)), brought)
     else:
         memory = max(least / FETCHED[1], rounds * max(share.copied for share in each) / FETCHED[0])
     return machine.launch + max(compute, memory) + HINDERED[first.bulk] * min(compute, memory)
@@ -71,10 +77,11 @@ def seconds(found: Sequence[tuple[GroupPlan, float]], dims: Mapping[str, int], m
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What a kernel is to a launch: its cells; the cycles of one, and the bytes that one copies."""
+    """What a kernel is to a launch: its cells; cycles of one, of its end alone, and the bytes it copies."""
 
     cells: int
     cycles: float
+    end: float
     copied: float
 
 
@@ -88,9 +95,10 @@ def _share(made: GroupPlan, dims: Mapping[str, int]) -> _Share:
     work *= (ONE_GROUP if made.groups == 1 else 1.0) * (1.0 if made.bulk else COPIED)
     work += SIGNALLED[form.cascade is not None]
     end = common.epilogue(made) * (1 - HIDDEN_END if made.ahead else 1.0)
+    end *= SENT if made.sent is not None else 1.0
     end += common.folding(made, sizes, dims) + _operands(made)
     cells = high * wide * math.prod(sizes[a] for a in form.outer)
-    return _Share(cells, turns * work + end, turns * turn.bytes)
+    return _Share(cells, turns * work + end, end, turns * turn.bytes)
 
 
 def _operands(made: GroupPlan) -> float:

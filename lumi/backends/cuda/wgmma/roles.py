@@ -75,7 +75,7 @@ class Role(TensorWriter):
         """
         self.w.line(f"{ring}.claim();")
         if self.plan.bulk:
-            self.expect(ring, sum(t.size for t in tiles), aside)
+            self.expect(ring, sum(map(self.plan.size_of, tiles)), aside)
 
     def expect(self, ring: str, size: int, aside: str = "") -> None:
         """Announce the bytes that the stage at hand will be full with."""
@@ -113,10 +113,10 @@ class Role(TensorWriter):
 
     # -- products
 
-    def products(self, product: Product, result: str, a: str, b: str, starts: bool) -> None:
+    def products(self, product: Product, result: str, a: str, b: str, adds: str) -> None:
         """Issue the products of a stage: of a factor at address, or in registers, a, with the one at b.
 
-        With `starts` the result is 0 before.
+        They add to the result where the test `adds` holds; it is 0 before else.
         """
         w, plan = self.w, self.plan
         stored = product.a if isinstance(product.a, Stored) else None
@@ -134,7 +134,7 @@ class Role(TensorWriter):
         for k in range(plan.steps(plan.depth_of(product))):
             first = f"{a}[{k}][0]" if stored is None else f"{left} + {self._step(plan.tile(stored), k)}"
             second = f"{right} + {self._step(plan.tile(product.b), k)}"
-            w.line(f"{instruction.name}({result}, {first}, {second}, {int(k > 0 or not starts)});")
+            w.line(f"{instruction.name}({result}, {first}, {second}, {1 if k > 0 else adds});")
 
     def _described(self, tile: Tile, place: str, offset: str) -> str:
         """The description of a tile, `offset` bytes into it."""

@@ -93,11 +93,17 @@ class SumUse(Role, SumWriter):
         Sender(self, found).send(both)
         super().store_all([s for s in stores if s not in both])
 
+    def is_begun(self, sums: Sums) -> bool:
+        """Whether there are first products."""
+        extents = [self.kernel.axes[a] for a in (sums.summed, *sums.outer_summed)]
+        whole = sums.loop is None or sums.loop.chunk is None
+        return whole and all(isinstance(e, int) and e > 0 for e in extents)
+
     def sum_up(self, sums: Sums) -> None:
         """The stages of sums over the same axes; each is let go of when the next one's products run."""
         w, plan = self.w, self.plan
         names = [self.tiles.held[p.var].name for p in sums.products]
-        turns = self.turns(sums)
+        turns, adds = self.turns(sums), "n > 0" if self.is_begun(sums) else "1"
         w.line("int before = -1;")
         with w.block(f"for (int n = 0; n < {turns.total}; n++) "):
             w.line("ring.await();")
@@ -106,7 +112,7 @@ class SumUse(Role, SumWriter):
             for product, name in zip(sums.products, names, strict=True):
                 assert isinstance(product.a, Stored), "factors of whole sums lie in memory"
                 a, b = (self.at(plan.tile(f), "stage") for f in (product.a, product.b))
-                self.products(product, name, a, b, False)
+                self.products(product, name, a, b, adds)
             w.line("products_end();")
             w.line("products_await<1>();")
             w.line("if (before >= 0) ring.release(before);")

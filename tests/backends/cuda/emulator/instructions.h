@@ -235,6 +235,7 @@ static inline void each_piece(u32 area, const Map *map, int element, int line, i
            seen.open && at >= seen.lines);
     }
 }
+template <typename Map> static inline void fetch_map(const Map *) {}
 template <typename Map>
 static inline void fetch_box(u32 to, const Map *map, u32 signal, int element, int line, int plane) {
   each_piece(to, map, element, line, plane, [&](char *place, const char *from, u32 bytes, bool unknown) {

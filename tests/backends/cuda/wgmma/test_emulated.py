@@ -48,6 +48,9 @@ SUMS: dict[str, tuple[Kernel, Schedule]] = {
     "batched": (batched(2, 2, "seq", 40, 64), schedule(1, 64, 64, 4)),
     "boxes of rows at run time": (product("seq", 136, 200), schedule(1, 64, 64, 3, bulk=1)),
     "sent": (product(150, 264, 200), schedule(2, 128, 64, 4, bulk=1, sends=1)),
+    "boxes of few rows": (product(16, 40, 200), schedule(1, 64, 64, 3, bulk=1)),
+    "boxes of few across": (product(40, 72, 104, "k m", "k n"), schedule(1, 128, 64, 3, bulk=1)),
+    "sent of few rows": (gated_pair(40, 72, 96), schedule(1, 128, 64, 3, bulk=1, sends=1)),
     "sent of rows at run time": (
         product("seq", 136, 200, epilogue="gated", out="f32"),
         schedule(1, 64, 64, 3, bulk=1, sends=1),
