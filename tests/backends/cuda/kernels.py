@@ -32,14 +32,19 @@ class OnGpu:
         self.kernels = load_kernels(self.gpu, self.steps)
 
     def run(
-        self, number: int, arrays: Mapping[str, Array], values: Mapping[str, int] = {}, since: int = -1
+        self,
+        number: int,
+        arrays: Mapping[str, Array],
+        values: Mapping[str, int] = {},
+        since: int = -1,
+        largest: Mapping[str, int] | None = None,
     ) -> None:
         kernel, names = self.kernels[number], self.steps[number].buffers
         blocks = {n: self.gpu.allocate(arrays[n].nbytes) for n in names}
         for name, block in blocks.items():
             self.gpu.write(int(block), arrays[name].reshape(-1).view(np.uint8))
         addresses = tuple(int(blocks[n]) for n in names)
-        entry = Entry(kernel, addresses, kernel.code.cells(values), since=since, largest=values)
+        entry = Entry(kernel, addresses, kernel.code.cells(values), since=since, largest=largest or values)
         Launches(self.gpu, [entry]).run(values)
         for name, block in blocks.items():
             self.gpu.read(int(block), arrays[name].reshape(-1).view(np.uint8))

@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from lumi.backends.cpu import interpret
 from lumi.backends.cuda.compile import Cubin, compile_cubins
 from lumi.backends.cuda.emit import emit, source
 from lumi.backends.cuda.gpu import Gpu
@@ -16,9 +17,12 @@ from lumi.backends.cuda.mma.form import Form, RefusalError
 from lumi.backends.cuda.mma.known import look
 from lumi.backends.cuda.mma.plan import ROUNDING
 from lumi.backends.cuda.wgmma.plan import ARCH, TEMPLATE, plan
+from lumi.dtype import BF16
 from lumi.llir.kernel import Kernel, Schedule, Step
+from tests.backends.cpu.kernels import assert_close, random_buffers
+from tests.backends.cuda.kernels import OnGpu
 from tests.backends.cuda.mma import test_cascade, test_sums
-from tests.backends.cuda.mma.forms import cascade, gated_pair, product, two_summed
+from tests.backends.cuda.mma.forms import cached, cascade, gated_pair, product, two_summed
 
 FEW = 48
 """Bytes that a thread may spill, where tiles are masked."""
@@ -150,3 +154,37 @@ def test_cascades_equal_the_numpy_executor(name: str) -> None:
 def test_all_schedules_are_right(name: str) -> None:
     kernel = CASCADES[name]
     test_cascade.check(kernel, [Step(kernel, s) for s in schedules(kernel)])
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("keys", [1, 64, 90, 200])
+def test_a_cache_may_hold_anything_behind_its_end(keys: int) -> None:
+    kernel, values = cached(200), {"seq": 37, "keys": keys}
+    steps = [Step(kernel, s) for s in schedules(kernel)]
+    assert any(("bulk", 1) in s.schedule.options for s in steps)
+    want = random_buffers(kernel, values, 3)
+    for buffer in ("K", "V"):
+        want[buffer][:, keys:].view("u1")[...] = 0xFF
+    given = {n: a.copy() for n, a in want.items()}
+    interpret.run(kernel, want, values)
+    on_gpu = OnGpu(steps)
+    for number, step in enumerate(steps):
+        got = {n: a.copy() for n, a in given.items()}
+        on_gpu.run(number, got, values)
+        assert_close(got["R"], want["R"], BF16, 2.0**-6, str(step.schedule))
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(("seq", "largest"), [(1, 300), (37, 300), (300, 300)])
+def test_rows_that_there_is_room_for_are_brought_and_not_used(seq: int, largest: int) -> None:
+    """The maps of a launch know of as many rows as there may be."""
+    kernel = product("seq", 264, 200, epilogue="gated")
+    steps = [Step(kernel, s) for s in schedules(kernel)]
+    whole = random_buffers(kernel, {"seq": largest}, 3)
+    want = {n: a[:seq].copy() if n in ("A", "E1", "R") else a for n, a in whole.items()}
+    interpret.run(kernel, want, {"seq": seq})
+    on_gpu = OnGpu(steps)
+    for number, step in enumerate(steps):
+        got = {n: a.copy() for n, a in whole.items()}
+        on_gpu.run(number, got, {"seq": seq}, largest={"seq": largest})
+        assert_close(got["R"][:seq], want["R"], BF16, 2.0**-6, str(step.schedule))
