@@ -137,7 +137,7 @@ def emulated(chosen: Schedule) -> tuple[Emulated, ...]:
 @on_cpu
 @pytest.mark.parametrize(
     "chosen",
-    [schedule(1, 64, 64, 3), schedule(2, 128, 64, 4), schedule(1, 64, 64, 3, bulk=1), MMA],
+    [schedule(1, 64, 64, 3), schedule(2, 128, 64, 4), schedule(2, 64, 64, 4, bulk=1, sends=1), MMA],
     ids=str,
 )
 @pytest.mark.parametrize("early", [True, False])
