@@ -156,9 +156,9 @@ def _attend(torch: Any, q: Any, k: Any, v: Any, mask: Any = None, causal: bool =
 
 
 def _capped(torch: Any, s: Sizes, q: Any, k: Any, v: Any) -> Any:
-    scores = (q.float() if q.dtype == torch.bfloat16 else q) @ k.to(
-        q.dtype if q.dtype == torch.float64 else torch.float32
-    ).transpose(-1, -2)
+    wide = torch.float64 if q.dtype == torch.float64 else torch.float32
+    k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
+    scores = q.to(wide) @ k.to(wide).transpose(-1, -2)
     scores = 50.0 * torch.tanh(scores * (s["width"] ** -0.5 / 50.0))
     i, j = _positions(torch, s)
     weights = torch.softmax(scores.masked_fill(j > i, -math.inf), -1)
