@@ -69,7 +69,7 @@ def seconds(found: Sequence[tuple[GroupPlan, float]], dims: Mapping[str, int], m
     if first.bulk:
         brought = sum(share.cells * share.copied for share in each) / BROUGHT
         apart = (START + max(share.end for share in each)) * common.CYCLE
-        memory = apart + max(least / math.sqrt(min(waves, 1.0)), brought)
+        memory = apart + max(least / math.sqrt(waves / rounds), brought)
     else:
         memory = max(least / FETCHED[1], rounds * max(share.copied for share in each) / FETCHED[0])
     return machine.launch + max(compute, memory) + HINDERED[first.bulk] * min(compute, memory)
