@@ -57,7 +57,7 @@ def _arranged(kernel: Kernel) -> Program:
 def _with_long_axes(plain: _Recogniser) -> Iterator[Kernel]:
     """A kernel with all rows of a sum of products along one axis, and all columns along another."""
     kernel = plain.kernel
-    for first, second in plain.grids():
+    for first, second in dict.fromkeys(plain.grids()):
         merged = kernel
         for axes in (first - second, second - first):
             members = [a for a in kernel.axes if a in axes]
@@ -91,12 +91,12 @@ class _Recogniser:
                 reasons.append(str(error))
         raise RefusalError(reasons[0] if reasons else "its products have no rows and columns")
 
-    def grids(self) -> Iterator[tuple[set[str], set[str]]]:
+    def grids(self) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
         """The axes of the grid that both factors of each sum have; none where values are carried."""
         grid = set(long(self.kernel, self.kernel.grid))
         for fold in [] if self.carried else self.table.values():
             if isinstance(fold, Fold) and len(fold.terms) == 2:
-                first, second = (self.factors.axes(t) & grid for t in fold.terms)
+                first, second = (frozenset(self.factors.axes(t) & grid) for t in fold.terms)
                 yield first, second
 
     def _folds(self, loop: Loop | None) -> list[Fold]:
