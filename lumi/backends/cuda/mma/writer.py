@@ -10,14 +10,14 @@ from lumi.backends.clike.loops import multiple_of, whole
 from lumi.backends.clike.roots import operand_type, stored_type
 from lumi.backends.clike.scope import Scope
 from lumi.backends.cuda import ctype, frame
-from lumi.backends.cuda.mma import placed, wide
+from lumi.backends.cuda.mma import lookup, wide
 from lumi.backends.cuda.mma.elements import Elements
 from lumi.backends.cuda.mma.form import HALVES, Product, Stored
 from lumi.backends.cuda.mma.plan import STEP, WARP, Plan, Tile, is_whole, step
 from lumi.backends.cuda.mma.tiles import Along, Held, Tiles
 from lumi.backends.cuda.scope import Blocking, Value, Writer, single
 from lumi.backends.cuda.values import long
-from lumi.dtype import BF16, BOOL, F32, I32, DType
+from lumi.dtype import BF16, F32, I32, DType
 from lumi.llir import spell
 from lumi.llir.kernel import Load, Loop, Map, Operand, Store, buffers, dims, walk
 from lumi.llir.program import Fold, arguments, axes_of, dtype_of
@@ -138,7 +138,10 @@ class TensorWriter(ABC):
     def copy(self, tile: Tile, to: str, starts: Mapping[str, str], stops: Mapping[str, str]) -> None:
         """Copy a tile that begins at these positions; axes end where they do, or at `stops`."""
         if tile.factor.placed:
-            self._copy_placed(tile, to, starts, stops)
+            axes = (tile.lines_axis, tile.factor.along)
+            found = {a: stops.get(a, self.w.extent(self.kernel.axes[a])) for a in axes}
+            call = f"{self.copy_helper(tile, 'false')}({to}"
+            lookup.write(self.elements, tile, call, starts, found)
             return
         w, load = self.w, tile.factor.load
         sizes = {tile.lines_axis: tile.lines, tile.factor.along: tile.chunks * self.form.piece}
@@ -150,50 +153,6 @@ class TensorWriter(ABC):
             full = "false" if ends or tile.width < self.form.piece else "true"
             distance = spell.extent(step(tile.factor, tile.lines_axis))
             w.line(f"{self.copy_helper(tile, full)}({to}, {pointer}, {distance}, {', '.join(left)});")
-
-    def _copy_placed(self, tile: Tile, to: str, starts: Mapping[str, str], stops: Mapping[str, str]) -> None:
-        """Copy a tile each of whose lines is looked up: where there is none it becomes 0."""
-        w, factor = self.w, tile.factor
-        load, axis, along = factor.load, tile.lines_axis, factor.along
-        if factor.scattered:
-            self._copy_scattered(tile, to, starts, stops)
-            return
-        access, base = placed.exact(self.form.program, factor), w.buffers[factor.load.access.buffer]
-        ends = {a: stops.get(a, w.extent(self.kernel.axes[a])) for a in (axis, along)}
-        with w.block("", {along: single(starts[along])}):
-            line = w.fresh("at")
-            header = f"const auto lines = [&](int line) -> const {ctype.memory(access.dtype)} * "
-            with w.block(header, {axis: single(line)}):
-                w.line(f"const int {line} = {starts[axis]} + line;")
-                w.line(f"if ({line} >= {ends[axis]}) return nullptr;")
-                if factor.seen is not None:
-                    w.line(f"if (!({self.elements.value(factor.seen, BOOL).texts[()]})) return nullptr;")
-                data = {n: self.elements.value(o, I32) for n, o in enumerate(load.data)}
-                w.line(f"return {self.elements.pointer(access, data, {})};")
-            w.here.lines[-1] += ";"
-            helper = self.copy_helper(tile, "false")
-            w.line(f"{helper}({to}, {base}, lines, {ends[along]} - {starts[along]});")
-
-    def _copy_scattered(
-        self, tile: Tile, to: str, starts: Mapping[str, str], stops: Mapping[str, str]
-    ) -> None:
-        """Copy a tile each of whose elements is looked up: where there is none it becomes 0."""
-        w, factor = self.w, tile.factor
-        load, axes = factor.load, (tile.lines_axis, factor.along)
-        access, places = placed.exact(self.form.program, factor), [w.fresh("at") for _ in axes]
-        header = f"const auto element = [&](int line, int k) -> {ctype.memory(access.dtype)} "
-        with w.block(""):
-            with w.block(header, {a: single(place) for a, place in zip(axes, places, strict=True)}):
-                for axis, place, number in zip(axes, places, ("line", "k"), strict=True):
-                    end = stops.get(axis, w.extent(self.kernel.axes[axis]))
-                    w.line(f"const int {place} = {starts[axis]} + {number};")
-                    w.line(f"if ({place} >= {end}) return 0;")
-                if factor.seen is not None:
-                    w.line(f"if (!({self.elements.value(factor.seen, BOOL).texts[()]})) return 0;")
-                data = {n: self.elements.value(o, I32) for n, o in enumerate(load.data)}
-                w.line(f"return *({self.elements.pointer(access, data, {})});")
-            w.here.lines[-1] += ";"
-            w.line(f"{self.copy_helper(tile, 'false')}({to}, element);")
 
     def copy_helper(self, tile: Tile, full: str) -> str:
         """The helper that copies a tile, which with `full` never ends early."""
