@@ -63,8 +63,7 @@ class Box:
         """The values of every dim in `whole` that lie in the box."""
         found = dict(whole)
         found |= {n: DimRange(n, value, value, ()) for n, value in self.bind.items() if n in whole}
-        free = {n: r for n, r in self.free.items() if n in whole}
-        return found | {n: DimRange(n, r.low, r.high, whole[n].hints) for n, r in free.items()}
+        return found | {n: r for n, r in self.free.items() if n in whole}
 
 
 def spelled(ranges: Collection[DimRange]) -> str:
@@ -81,7 +80,7 @@ def boxes(dims: Mapping[str, DimRange], bind: Mapping[str, int], special: bool =
     are `FAR` from each other: what is fastest for a few rows is not for thousands.  The last box is general.
     """
     free = {n: r for n, r in dims.items() if n not in bind}
-    ones = {n: 1 for n, r in free.items() if special and len(r.hints) > 1 and r.hints[0] == 1}
+    ones = {n: 1 for n, r in free.items() if special and 1 in r.hints and {*r.hints} != {1}}
     if not ones:
         return (Box(bind, free),)
     parts = [_parts(r) if n in ones else (r,) for n, r in free.items()]
@@ -90,9 +89,9 @@ def boxes(dims: Mapping[str, DimRange], bind: Mapping[str, int], special: bool =
 
 
 def _parts(whole: DimRange) -> tuple[DimRange, ...]:
-    """Ranges for all hints of a dim but the first, each from its lowest value on; the last is the whole."""
+    """Ranges for all hints of a dim but 1, each from its lowest value on; the last is the whole."""
     groups: list[list[int]] = []
-    for hint in whole.hints[1:]:
+    for hint in sorted({*whole.hints} - {1}):
         if not groups or hint >= FAR * groups[-1][-1]:
             groups.append([])
         groups[-1].append(hint)

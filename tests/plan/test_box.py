@@ -32,6 +32,13 @@ def test_hints_far_from_each_other_get_boxes_of_their_own() -> None:
     assert {b.free["past"] for b in others} == {PAST} and {b.bind["batch"] for b in others} == {2}
 
 
+def test_hints_part_boxes_in_any_order() -> None:
+    ordered = boxes({"seq": DimRange("seq", 0, 2048, (1, 32, 128, 2048))}, {})
+    assert [str(b) for b in ordered] == ["seq = 1", "seq 0…512", "seq 0…2048"]
+    mixed = DimRange("seq", 0, 2048, (2048, 32, 1, 128, 32))
+    assert boxes({"seq": mixed}, {}) == ordered
+
+
 def test_boxes_of_two_dims_end_with_the_general_one() -> None:
     dims = {n: DimRange(n, 1, 2048, (1, 16, 1024)) for n in ("a", "b")}
     special, *others = boxes(dims, {})
@@ -70,9 +77,9 @@ def test_a_box_without_dims_has_one_hint() -> None:
 def test_ranges_cover_every_dim_of_the_plan() -> None:
     special, general = boxes(DIMS, {})
     assert special.ranges(DIMS)["seq"] == DimRange("seq", 1, 1, ())
-    assert general.ranges(DIMS) == DIMS
+    assert general.ranges(DIMS) == DIMS | {"seq": replace(SEQ, hints=(128,))}
     _, few, _ = boxes({"seq": replace(SEQ, hints=(1, 8, 128))}, {})
-    assert few.ranges(DIMS) == DIMS | {"seq": replace(SEQ, high=32)}
+    assert few.ranges(DIMS) == DIMS | {"seq": DimRange("seq", 1, 32, (8,))}
 
 
 def test_hints_leave_the_room_that_a_call_must_find() -> None:
