@@ -36,6 +36,9 @@ CLUSTER = 0.6e-6, 0.2e-6
 SPREAD = 1.2
 """How much slower blocks that share a line write it than blocks with lines of their own."""
 
+ASIDE = 1.06
+"""How much slower lines are of which a part lies in shared memory: what comes there is awaited at once."""
+
 STAY = 0.975, 32 << 20
 """How much less time lines take that stay in the cache as long as they can, and of how many bytes of results
 at least."""
@@ -127,7 +130,7 @@ def in_registers(work: Work, found: Cost, options: Mapping[str, int]) -> float:
     writes = _writes(work, found)
     moving = found.traffic / (lines * blocks) / ((MACHINE.bandwidth if writes else READ) / MACHINE.units)
     turns = max(cells / beside, 1.0) * max(beside * moving, moving + idle)
-    spread = SPREAD if blocks > 1 and writes else 1.0
+    spread = SPREAD if blocks > 1 and writes else ASIDE if aside else 1.0
     stay = STAY[0] if options.get("stay", 0) and work.written * work.cells > STAY[1] else 1.0
     return start + idle + max(stay * spread * turns, of_rows(work) / COMPUTED)
 
