@@ -70,7 +70,8 @@ class Derivation:
     """The story of one region: its best plan, the ladder, and the rules it needs in the order they matched.
 
     The rules may be those that one kernel of the plan needs, and what it reads as it is in the model.
-    `enodes` is the size of the e-graph under all rules, `few` under the needed ones alone.
+    `enodes` is the size of the e-graph under all rules, `few` under the needed ones alone.  `variants` are
+    those of the plan that have the region, if the plan has several.
     """
 
     region: str
@@ -79,6 +80,7 @@ class Derivation:
     few: int
     ladder: tuple[Rung, ...]
     needs: tuple[Need, ...]
+    variants: tuple[str, ...] = ()
 
 
 def derivations(work: Compilation, only: str = "") -> Iterator[Derivation]:
@@ -86,11 +88,13 @@ def derivations(work: Compilation, only: str = "") -> Iterator[Derivation]:
 
     The compilation must have come as far as its kernels.
     """
+    several = len(work.variants) > 1
     for key, (_, region) in work.distinct().items():
         if only in region.scope:
             found = work.found[key]
             deriving = _Deriving(work.options, region, work.settings(key), found.goal)
-            yield deriving.derivation(Best.of(found), found.goal.whole(deriving.terms))
+            told = deriving.derivation(Best.of(found), found.goal.whole(deriving.terms))
+            yield replace(told, variants=tuple(str(v.box) for v in work.users(key)) if several else ())
 
 
 def derivation(plan: Plan, kernel: str, options: Options) -> Derivation:

@@ -49,7 +49,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
 
 def told(found: Derivation) -> Iterator[str]:
     """The lines for people."""
-    best, scope = found.best, found.region or "(all)"
+    best, scope = found.best, "; ".join([found.region or "(all)", *found.variants])
     yield f"{scope}: {duration(seconds(best))} {how(best)}, {counted(best.kernels, 'kernel')}"
     yield f"  {found.enodes} e-nodes; without a group of rules:"
     yield from (f"    {line}" for line in ladder(found))

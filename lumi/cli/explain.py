@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lumi.cli import stories
 from lumi.cli.options import load_plan, no_region
-from lumi.cli.output import Outcome, Output, Report, aligned, duration
+from lumi.cli.output import Outcome, Output, Report, aligned, counted, duration
 from lumi.cli.progress import Display
 from lumi.errors import LumiError
 
@@ -168,7 +168,7 @@ def _effort(effort: Mapping[str, Any]) -> str:
 def _saturation(is_saturated: bool, rules: Mapping[str, int]) -> str:
     """Whether saturation came to its end, and the rules that matched most."""
     busy = [f"{name} {count}" for name, count in rules.items()][:_RULES]
-    more = f" and {len(rules) - len(busy)} more rules" if len(rules) > len(busy) else ""
+    more = f" and {counted(len(rules) - len(busy), 'more rule')}" if len(rules) > len(busy) else ""
     matches = f"; matches: {', '.join(busy)}{more}" if busy else ""
     return ("saturated" if is_saturated else "stopped by a limit") + matches
 

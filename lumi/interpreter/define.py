@@ -142,9 +142,9 @@ def defdim(interpreter: Interpreter, form: List, scope: Scope) -> Value:
     if not 0 <= low <= high or not hints or any(not low <= h <= high for h in hints):
         raise LumiError(
             "dim error",
-            f"{name.name} has range {low} … {high} and hint {' '.join(map(str, hints))}",
+            f"{name.name} has range {low} … {high} and hint {' '.join(map(str, hints)) or '[]'}",
             form.span,
-            hint="0 <= min <= hint <= max",
+            hint="0 <= min <= hint <= max, and one hint at least, if any are given",
         )
     declared = DimRange(name.name, low, high, hints)
     if interpreter.builder.dims.get(name.name, declared) != declared and interpreter.in_file:
