@@ -159,8 +159,8 @@ def error(torch: Any, case: Case, data: Data, result: Any) -> float:
 # -- all of them
 
 
-def measured(torch: Any, gpu: Gpu, case: Case, settings: Settings, compiles: bool = True) -> dict[str, Any]:
-    """A case by all contestants, by torch.compile if it `compiles`.
+def checked(torch: Any, gpu: Gpu, case: Case, settings: Settings) -> tuple[list[Data], Contestant, Data]:
+    """The data of a case, Lumi on it, and what there is to tell.
 
     Raises `AssertionError` when Lumi's result is wrong.
     """
@@ -172,6 +172,15 @@ def measured(torch: Any, gpu: Gpu, case: Case, settings: Settings, compiles: boo
     gpu.wait()
     told["error"] = error(torch, case, every[0], result)
     assert told["error"] <= case.tolerance, f"{case.name} is wrong by {told['error']:.2g}"
+    return every, mine, told
+
+
+def measured(torch: Any, gpu: Gpu, case: Case, settings: Settings, compiles: bool = True) -> dict[str, Any]:
+    """A case by all contestants, by torch.compile if it `compiles`.
+
+    Raises `AssertionError` when Lumi's result is wrong.
+    """
+    every, mine, told = checked(torch, gpu, case, settings)
     wide = [{n: t if t.is_floating_point() else t.long() for n, t in data.items()} for data in every]
     works = {"lumi": mine, "eager": in_graph(torch, case.work, wide)}
     if compiles:

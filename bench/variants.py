@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu_case import Case, Contestant, Data, copy_bandwidth, error, in_graph, interleaved, lumi
+from gpu_case import Case, Contestant, Data, checked, copy_bandwidth, in_graph, interleaved
 
 from lumi.backends.cuda.gpu import Gpu, open_gpu
 from lumi.errors import LumiError
@@ -405,15 +405,8 @@ def peers(torch: Any, one: Variant, every: list[Data], asked: set[str]) -> tuple
 def measured(torch: Any, gpu: Gpu, one: Variant, settings: Settings, asked: set[str]) -> dict[str, Any]:
     """A case by all contestants.  Raises `AssertionError` when Lumi's result is wrong."""
     case = one.case
-    torch.manual_seed(len(case.name))
-    with torch.device("cuda"):
-        every = [case.draw(torch) for _ in range(case.copies)]
-    torch.cuda.synchronize()
-    mine, result, told = lumi(gpu, case, every, settings)
-    gpu.wait()
-    told["error"] = error(torch, case, every[0], result)
+    every, mine, told = checked(torch, gpu, case, settings)
     torch.cuda.empty_cache()
-    assert told["error"] <= case.tolerance, f"{case.name} is wrong by {told['error']:.2g}"
     others, refused = peers(torch, one, every, asked)
     seconds = interleaved({"lumi": mine, **others}, ROUNDS)
     return {"name": case.name, "bytes": case.bytes, "seconds": seconds, "refused": refused, **told}
