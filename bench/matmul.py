@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gpu_case import copy_bandwidth, interleaved
+from gpu_case import COLD, copy_bandwidth, interleaved
 
 from lumi.backends.cuda import gemm
 from lumi.backends.cuda.backend import CudaBackend
@@ -40,9 +40,6 @@ LARGE = 8192
 
 TENSOR_CORES = "mma", "wgmma"
 """The templates of kernels for tensor cores."""
-
-COLD = 256 << 20
-"""Bytes that the copies of a case's buffers have together, so that none stays in the caches."""
 
 DRAWN = 1_000_003
 """Numbers that are drawn for a large matrix; a prime, so that their repetition lines up with no row."""

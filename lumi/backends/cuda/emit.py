@@ -255,7 +255,7 @@ def source(functions: Iterable[str]) -> str:
     files += ["cluster.cuh"] if any("cluster_wait" in t for t in texts) else []
     grouped = instruction.called(texts)
     files += ["mma.cuh"] if grouped or any("copy_tile<" in t for t in texts) else []
-    files += ["box.cuh", "wgmma.cuh"] if grouped else []
+    files += ["wgmma.cuh"] if grouped else []
     return "\n".join([*(helpers(folder / f) for f in files), *grouped, *texts])
 
 

@@ -95,10 +95,8 @@ class Sender:
             with w.block("if (lane == 0) "):
                 for piece in self.found.stores:
                     number, plane = plan.maps.index(piece.boxed.box), self.role.plane(piece.boxed)
-                    for panel in range(piece.panels):
-                        place = f"stage + {piece.offset + panel * plan.rows * LINE} + team * {ROWS * LINE}"
-                        column = f"first_column + q * {WIDTH} + {panel * piece.across}"
-                        row = f"first_row + team * {ROWS}"
+                    for offset, column in piece.boxes(plan.rows):
+                        place, row = f"stage + {offset} + team * {ROWS * LINE}", f"first_row + team * {ROWS}"
                         w.line(f"send_box({place}, &map{number}, {column}, {row}, {plane});")
                 w.line("sent_next();")
                 w.line("sent_read<1>();")

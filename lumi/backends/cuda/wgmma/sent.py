@@ -6,7 +6,7 @@ panels of 128 bytes.  So other cells' products wait for no memory, nor do the th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lumi.backends.cuda.mma.form import Form
@@ -36,15 +36,11 @@ class Piece:
     boxed: Boxed
     offset: int
 
-    @property
-    def panels(self) -> int:
-        """Panels of 128 bytes that its lines make up."""
-        return WIDTH * self.access.dtype.size // LINE
-
-    @property
-    def across(self) -> int:
-        """Columns of a panel."""
-        return LINE // self.access.dtype.size
+    def boxes(self, rows: int) -> Iterator[tuple[int, str]]:
+        """Where each panel of so many rows begins in a stage, and CUDA for the first of its columns."""
+        across = LINE // self.access.dtype.size
+        for panel in range(WIDTH // across):
+            yield self.offset + panel * rows * LINE, f"first_column + q * {WIDTH} + {panel * across}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from lumi.backends.cuda.mma.form import Stored, Sums
 from lumi.backends.cuda.mma.plan import Tile
 from lumi.backends.cuda.mma.sums import SumWriter
 from lumi.backends.cuda.mma.writer import factors
-from lumi.backends.cuda.tensormap import LINE
 from lumi.backends.cuda.values import long
 from lumi.backends.cuda.wgmma.plan import GROUP
 from lumi.backends.cuda.wgmma.roles import Role
@@ -50,10 +49,8 @@ class SumFeed(Role, SumWriter):
                 w.line(f"const u32 to = shared + ring.slot * {plan.stage};")
             for piece in found.loads.values():
                 number, plane = plan.maps.index(piece.boxed.box), self.plane(piece.boxed)
-                for panel in range(piece.panels):
-                    place = f"to + {piece.offset + panel * plan.rows * LINE}"
-                    column = f"first_column + q * {WIDTH} + {panel * piece.across}"
-                    line = f"fetch_box({place}, &map{number}, signal, {column}, first_row, {plane});"
+                for offset, column in piece.boxes(plan.rows):
+                    line = f"fetch_box(to + {offset}, &map{number}, signal, {column}, first_row, {plane});"
                     w.line(f"if (lane == 0) {line}")
             w.line("ring.next();")
 
