@@ -67,6 +67,11 @@ class Case:
     def copies(self) -> int:
         return max(1, -(-COLD // self.bytes))
 
+    @property
+    def repeat(self) -> int:
+        """How often all copies are attended to while the clock runs."""
+        return max(1, -(-LAUNCHES // self.copies))
+
 
 def model(batch: int) -> str:
     cache = f"[{batch} {KEY_HEADS} {CONTEXT} {WIDTH}] :dtype bf16"
@@ -98,13 +103,12 @@ class Lumi:
         """Runs all copies of a case; the seconds of one."""
         sessions = self.sessions[: case.copies]
         entries = [e for s in sessions for e in launches_of(s, 0).entries]
-        repeat = max(1, -(-LAUNCHES // len(sessions)))
-        launches = Launches(self.gpu, entries * repeat)
+        launches = Launches(self.gpu, entries * case.repeat)
         launches.run({"kv": case.length})
 
         def run() -> float:
             whole = self.gpu.seconds(lambda: launches.start({"kv": case.length}))
-            return whole / (repeat * len(sessions))
+            return whole / (case.repeat * len(sessions))
 
         return run
 
@@ -153,7 +157,7 @@ def peers(case: Case) -> tuple[dict[str, Contestant], dict[str, str]]:
     for name in BACKENDS:
         try:
             with torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend, name)):
-                found[name] = in_graph(torch, attend, every)
+                found[name] = in_graph(torch, attend, every, case.repeat)
         except RuntimeError as error:
             refused[name] = str(error).splitlines()[0][:120]
     return found, refused

@@ -1,20 +1,21 @@
 """What the benches of single operations on an NVIDIA GPU share.
 
-A case is one piece of work, done by Lumi, by PyTorch as written and by torch.compile.  Each contestant works
-on copies of the same random data that together exceed the caches, as one CUDA graph, and writes results of
-its own.  Results are compared with the same work in float64; then all graphs run in turn, so that the GPU is
-as warm for one as for the other, and medians are told.
+A case is one piece of work, done by Lumi, by PyTorch as written and by torch.compile, or by the peers that
+it names.  Each contestant works on copies of the same random data that together exceed the caches, as one
+CUDA graph, and writes results of its own.  Results are compared with the same work in float64; then all
+graphs run in turn, so that the GPU is as warm for one as for the other, and medians are told.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,7 +32,10 @@ COLD = 1 << 30
 """Bytes that all copies of a case's data have at least: many times what the last cache keeps."""
 
 LAUNCHES = 32
-"""Runs of a case that are timed together at least."""
+"""Runs of a case that are timed together at least, unless they are long."""
+
+LONG = 1e13
+"""Operations after which a case has been timed long enough."""
 
 ROUNDS = 15
 
@@ -44,6 +48,9 @@ COMPILED = "max-autotune-no-cudagraphs"
 Data: TypeAlias = "dict[str, Any]"
 """PyTorch's tensors on the GPU, by name."""
 
+Work: TypeAlias = "Callable[..., Any]"
+"""A function of PyTorch's tensors."""
+
 Contestant: TypeAlias = "Callable[[], float]"
 """Runs the graph of one side; the seconds of one run of the case."""
 
@@ -53,22 +60,32 @@ class Case:
     """A model in the language, the bytes and operations it must do, its data, and the same in PyTorch.
 
     `draw` makes tensors in the order in which `work` takes them; `params` are those that are weights of the
-    model.  Results may be `tolerance` away from those in float64, by the norms of both.
+    model.  `wide` is the work in float64, where PyTorch's own way to do it would need too much memory.
+    `peers` make what does the work beside Lumi, instead of PyTorch as written and torch.compile.  Results may
+    be `tolerance` away from those in float64, by the norms of both.
     """
 
     name: str
     text: str
     bytes: int
     draw: Callable[[Any], Data]
-    work: Callable[..., Any]
+    work: Work
     params: tuple[str, ...] = ()
     tolerance: float = 1e-5
     flops: float = 0.0
+    wide: Work | None = None
+    peers: Mapping[str, Callable[[], Work]] = field(default_factory=dict)
 
     @property
     def copies(self) -> int:
         """How many copies of the data there are."""
         return max(1, -(-COLD // self.bytes))
+
+    @property
+    def repeat(self) -> int:
+        """How often all copies are worked on while the clock runs."""
+        runs = min(LAUNCHES, int(LONG / self.flops)) if self.flops else LAUNCHES
+        return max(1, runs // self.copies)
 
 
 def copy_bandwidth(gpu: Gpu) -> float:
@@ -97,6 +114,7 @@ def lumi(gpu: Gpu, case: Case, every: Sequence[Data], settings: Settings) -> tup
     start = time.perf_counter()
     plan = compile_plan(Source(case.name, case.text), Options(target="cuda", settings=settings))
     told = {"compile_s": time.perf_counter() - start, "kernels": [str(k.schedule) for k in plan.kernels]}
+    told["arena"] = max(v.arena for v in plan.variants)
     entries, results, sessions = [], [], []
     for data in every:
         weights = {n: data[n].float().cpu().numpy() for n in case.params}
@@ -105,12 +123,11 @@ def lumi(gpu: Gpu, case: Case, every: Sequence[Data], settings: Settings) -> tup
         results.append(session.run_on_device(given))
         entries += launches_of(session, 0).entries
         sessions.append(session)
-    repeat = max(1, LAUNCHES // len(every))
-    launches = Launches(gpu, entries * repeat)
+    launches = Launches(gpu, entries * case.repeat)
     launches.run({})
 
     def run() -> float:
-        return gpu.seconds(lambda: launches.start({})) / (len(sessions) * repeat)
+        return gpu.seconds(lambda: launches.start({})) / (len(sessions) * case.repeat)
 
     (result,) = results[0].values()
     return run, result, told
@@ -119,9 +136,8 @@ def lumi(gpu: Gpu, case: Case, every: Sequence[Data], settings: Settings) -> tup
 # -- PyTorch
 
 
-def in_graph(torch: Any, work: Callable[..., Any], every: Sequence[Data]) -> Contestant:
-    """Some work of PyTorch's on all data, as one graph."""
-    repeat = max(1, LAUNCHES // len(every))
+def in_graph(torch: Any, work: Work, every: Sequence[Data], repeat: int = 1) -> Contestant:
+    """Some work of PyTorch's on all data, `repeat` times, as one graph."""
     for data in every[:2]:
         work(*data.values())
     torch.cuda.synchronize()
@@ -141,17 +157,32 @@ def in_graph(torch: Any, work: Callable[..., Any], every: Sequence[Data]) -> Con
     return run
 
 
-def compiled(torch: Any, case: Case) -> Callable[..., Any]:
+def compiled(torch: Any, case: Case) -> Work:
     """The work of a case as torch.compile makes it."""
-    torch._dynamo.reset()
-    found: Callable[..., Any] = torch.compile(case.work, mode=COMPILED)
+    found: Work = torch.compile(case.work, mode=COMPILED)
     return found
+
+
+def peers(
+    torch: Any, works: Mapping[str, Callable[[], Work]], every: Sequence[Data], repeat: int
+) -> tuple[dict[str, Contestant], dict[str, str]]:
+    """What does the work beside Lumi, and why some cannot."""
+    found: dict[str, Contestant] = {}
+    refused: dict[str, str] = {}
+    for name, make in works.items():
+        try:
+            torch._dynamo.reset()
+            found[name] = in_graph(torch, make(), every, repeat)
+        except Exception as error:  # a peer that cannot do it is told of, and no reason to stop
+            refused[name] = str(error).splitlines()[0][:120]
+            torch.cuda.synchronize()
+    return found, refused
 
 
 def error(torch: Any, case: Case, data: Data, result: Any) -> float:
     """How far a result is from the work in float64."""
     wide = [t.double() if t.is_floating_point() else t.long() for t in data.values()]
-    want = case.work(*wide)
+    want = (case.wide or case.work)(*wide)
     got = torch.from_dlpack(result).double().reshape(want.shape)
     return float((got - want).norm() / want.norm())
 
@@ -175,28 +206,25 @@ def checked(torch: Any, gpu: Gpu, case: Case, settings: Settings) -> tuple[list[
     return every, mine, told
 
 
-def measured(torch: Any, gpu: Gpu, case: Case, settings: Settings, compiles: bool = True) -> dict[str, Any]:
-    """A case by all contestants, by torch.compile if it `compiles`.
-
-    Raises `AssertionError` when Lumi's result is wrong.
-    """
+def measured(torch: Any, gpu: Gpu, case: Case, settings: Settings) -> dict[str, Any]:
+    """A case by all contestants.  Raises `AssertionError` when Lumi's result is wrong."""
     every, mine, told = checked(torch, gpu, case, settings)
-    wide = [{n: t if t.is_floating_point() else t.long() for n, t in data.items()} for data in every]
-    works = {"lumi": mine, "eager": in_graph(torch, case.work, wide)}
-    if compiles:
-        works["compiled"] = in_graph(torch, compiled(torch, case), wide)
-    return {"name": case.name, "bytes": case.bytes, "seconds": interleaved(works), **told}
+    indices = [{n: t if t.is_floating_point() else t.long() for n, t in data.items()} for data in every]
+    usual = {"eager": lambda: case.work, "compiled": lambda: compiled(torch, case)}
+    others, refused = peers(torch, case.peers or usual, indices, case.repeat)
+    seconds = interleaved({"lumi": mine, **others})
+    return {"name": case.name, "bytes": case.bytes, "seconds": seconds, "refused": refused, **told}
 
 
 def shown(row: Mapping[str, Any], floor: float) -> str:
     """A line of the table."""
     times = row["seconds"]
     beside = "  ".join(f"{name} {s * 1e6:8.2f} us" for name, s in times.items())
-    best = min(s for name, s in times.items() if name != "lumi")
+    best = min((s for name, s in times.items() if name != "lumi"), default=math.nan)
     share, ahead = floor / times["lumi"], best / times["lumi"]
     return (
         f"{row['name']:<30} floor {floor * 1e6:8.2f} us  {beside}  {share:6.1%} of the floor, "
-        f"{ahead:5.2f} x the best peer  {row['kernels']}"
+        f"{ahead:5.2f} x the best peer  {row['kernels']} {row['refused'] or ''}"
     )
 
 

@@ -1,42 +1,131 @@
 """Attention and fused products over many rows at once, on an NVIDIA GPU, in bf16.
 
-Attention is the stdlib's `sdpa`, written out of primitives; PyTorch's is what its own function chooses.  The
-floor that is printed is that of the bytes; operations bound these cases, and stand in the JSON.
+Attention is the stdlib's `sdpa`, written out of primitives.  Beside it run PyTorch's function by cuDNN and
+by FlashAttention-2 and, where the scores of all heads still have room, FlexAttention and what torch.compile
+makes of the definition.  Results are compared with float64, head by head.  The floor that is printed is that
+of the bytes; operations bound these cases, and stand in the JSON.
 
     python bench/prefill.py [--json FILE] [--search model|measure] [CASE …]
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from gpu_case import Case, Data, main
+from gpu_case import Case, Data, Work, main
 
 TOLERANCE = 1e-2
 """Of results that are rounded to bf16, by the norms."""
 
+NAIVE = 4096
+"""The length at which the definition itself runs, and FlexAttention, which takes long to compile."""
 
-def attention(batch: int, heads: int, key_heads: int, length: int, width: int, causal: bool) -> Case:
-    shapes = {n: (batch, h, length, width) for n, h in (("q", heads), ("k", key_heads), ("v", key_heads))}
-    inputs = " ".join(f"({n} bf16 [{' '.join(map(str, s))}])" for n, s in shapes.items())
-    text = f"""
+
+@dataclass(frozen=True)
+class Attention:
+    """Every row attends to the rows of its sequence, or to those up to its own."""
+
+    batch: int
+    heads: int
+    key_heads: int
+    length: int
+    width: int
+    causal: bool
+
+    def case(self) -> Case:
+        kind = "causal" if self.causal else "full"
+        name = f"{kind} b{self.batch} h{self.heads}/{self.key_heads} s{self.length} d{self.width}"
+        heads = {"q": self.heads, "k": self.key_heads, "v": self.key_heads}
+        shapes = {n: (self.batch, h, self.length, self.width) for n, h in heads.items()}
+        inputs = " ".join(f"({n} bf16 [{' '.join(map(str, s))}])" for n, s in shapes.items())
+        text = f"""
 (defmodel attention [{inputs}]
   "Every row attends to the rows of its sequence, or to those before it."
-  (sdpa q k v :causal {str(causal).lower()}))
+  (sdpa q k v :causal {str(self.causal).lower()}))
 """
 
-    def draw(torch: Any) -> Data:
-        return {n: torch.randn(*s).to(torch.bfloat16) for n, s in shapes.items()}
+        def draw(torch: Any) -> Data:
+            return {n: torch.randn(*s).to(torch.bfloat16) for n, s in shapes.items()}
 
-    def work(q: Any, k: Any, v: Any) -> Any:
+        traffic = 2 * self.batch * (2 * self.heads + 2 * self.key_heads) * self.length * self.width
+        flops = 4.0 * self.batch * self.heads * self.length**2 * self.width / (2 if self.causal else 1)
+        return Case(
+            name,
+            text,
+            traffic,
+            draw,
+            self.backend("CUDNN_ATTENTION"),
+            tolerance=TOLERANCE,
+            flops=flops,
+            wide=self.exact,
+            peers=self.peers(),
+        )
+
+    def peers(self) -> dict[str, Callable[[], Work]]:
+        found: dict[str, Callable[[], Work]] = {
+            "cudnn": lambda: self.backend("CUDNN_ATTENTION"),
+            "flash2": lambda: self.backend("FLASH_ATTENTION"),
+        }
+        if self.length == NAIVE:
+            found |= {"flex": self.flex, "naive": self.naive}
+        return found
+
+    def backend(self, name: str) -> Work:
+        """PyTorch's function by one of its implementations."""
+
+        def work(q: Any, k: Any, v: Any) -> Any:
+            import torch
+
+            with torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend, name)):
+                return torch.nn.functional.scaled_dot_product_attention(
+                    q, k, v, is_causal=self.causal, enable_gqa=True
+                )
+
+        return work
+
+    def flex(self) -> Work:
+        """FlexAttention, compiled, its mask of blocks made outside of what is timed."""
+        import torch
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+        mask = None
+        if self.causal:
+            mask = create_block_mask(lambda b, h, i, j: j <= i, None, None, self.length, self.length)
+        attend = torch.compile(flex_attention)
+        return lambda q, k, v: attend(q, k, v, block_mask=mask, enable_gqa=True)
+
+    def naive(self) -> Work:
+        """What torch.compile makes of the definition."""
         import torch
 
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+        def work(q: Any, k: Any, v: Any) -> Any:
+            k, v = (t.repeat_interleave(self.heads // self.key_heads, 1) for t in (k, v))
+            scores = (q @ k.transpose(-1, -2)).float() * self.width**-0.5
+            if self.causal:
+                at = torch.arange(self.length, device=q.device)
+                scores = scores.masked_fill(at[None, :] > at[:, None], -math.inf)
+            return torch.softmax(scores, -1).to(q.dtype) @ v
 
-    traffic = 2 * batch * (2 * heads + 2 * key_heads) * length * width
-    flops = 4.0 * batch * heads * length * length * width / (2 if causal else 1)
-    name = f"{'causal' if causal else 'full'} b{batch} h{heads}/{key_heads} s{length} d{width}"
-    return Case(name, text, traffic, draw, work, tolerance=TOLERANCE, flops=flops)
+        made: Work = torch.compile(work)
+        return made
+
+    def exact(self, q: Any, k: Any, v: Any) -> Any:
+        """The definition, one head at a time: all scores at once would need hundreds of GB."""
+        import torch
+
+        out = torch.empty_like(q)
+        later = torch.ones(self.length, self.length, dtype=torch.bool, device=q.device).triu(1)
+        for b in range(self.batch):
+            for h in range(self.heads):
+                key = h * self.key_heads // self.heads
+                scores = q[b, h] @ k[b, key].T * self.width**-0.5
+                if self.causal:
+                    scores = scores.masked_fill(later, -math.inf)
+                out[b, h] = torch.softmax(scores, -1) @ v[b, key]
+        return out
 
 
 def linear(rows: int, columns: int, inner: int) -> Case:
@@ -97,9 +186,16 @@ def gated(rows: int, columns: int, inner: int) -> Case:
     return Case(name, text, traffic, draw, work, tolerance=TOLERANCE, flops=flops)
 
 
+BATCHES = {1024: 8, 2048: 4, 4096: 2, 16384: 1}
+"""Sequences of a length that fill the GPU."""
+
 CASES = (
-    *(attention(2, 32, 8, 4096, width, causal) for width in (64, 128) for causal in (False, True)),
-    *(attention(8, 32, 8, 1024, width, True) for width in (64, 128)),
+    *(
+        Attention(batch, 32, 8, length, width, causal).case()
+        for length, batch in BATCHES.items()
+        for width in (64, 128)
+        for causal in (False, True)
+    ),
     linear(4096, 4096, 4096),
     linear(2048, 4096, 4096),
     gated(4096, 14336, 4096),

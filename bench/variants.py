@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu_case import Case, Contestant, Data, checked, copy_bandwidth, in_graph, interleaved
+from gpu_case import Case, Data, Work, checked, copy_bandwidth, in_graph, interleaved, peers
 
 from lumi.backends.cuda.gpu import Gpu, open_gpu
 from lumi.errors import LumiError
@@ -37,8 +37,10 @@ ROUNDS = 5
 LARGE = 8192
 """Rows, columns and terms of the product whose rate the floor is made of."""
 
+RATED = 16
+"""How often it runs while the clock does."""
+
 Sizes = Mapping[str, int]
-Work = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -382,24 +384,8 @@ VARIANTS = (
 def matmul_rate(torch: Any) -> float:
     """Operations a second of a large product of bf16."""
     a, b = (torch.randn(LARGE, LARGE, device="cuda").to(torch.bfloat16) for _ in range(2))
-    run = in_graph(torch, lambda a, b: a @ b, [{"a": a, "b": b}])
+    run = in_graph(torch, lambda a, b: a @ b, [{"a": a, "b": b}], RATED)
     return float(2.0 * LARGE**3 / statistics.median(run() for _ in range(5)))
-
-
-def peers(torch: Any, one: Variant, every: list[Data], asked: set[str]) -> tuple[dict[str, Contestant], dict]:
-    """What PyTorch does it by, and why some do not."""
-    found: dict[str, Contestant] = {}
-    refused: dict[str, str] = {}
-    works: dict[str, Callable[[], Work]] = {"torch": lambda: one.case.work}
-    works |= {n: (lambda make=make: make(torch, every[0])) for n, make in one.others.items() if n in asked}
-    for name, make in works.items():
-        try:
-            torch._dynamo.reset()
-            found[name] = in_graph(torch, make(), every)
-        except Exception as error:  # a peer that cannot do it is told of, and no reason to stop
-            refused[name] = str(error).splitlines()[0][:120]
-            torch.cuda.synchronize()
-    return found, refused
 
 
 def measured(torch: Any, gpu: Gpu, one: Variant, settings: Settings, asked: set[str]) -> dict[str, Any]:
@@ -407,7 +393,9 @@ def measured(torch: Any, gpu: Gpu, one: Variant, settings: Settings, asked: set[
     case = one.case
     every, mine, told = checked(torch, gpu, case, settings)
     torch.cuda.empty_cache()
-    others, refused = peers(torch, one, every, asked)
+    works: dict[str, Callable[[], Work]] = {"torch": lambda: case.work}
+    works |= {n: (lambda make=make: make(torch, every[0])) for n, make in one.others.items() if n in asked}
+    others, refused = peers(torch, works, every, case.repeat)
     seconds = interleaved({"lumi": mine, **others}, ROUNDS)
     return {"name": case.name, "bytes": case.bytes, "seconds": seconds, "refused": refused, **told}
 
