@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from lumi.backends.cuda.context import Context
 from lumi.backends.cuda.driver import check
 from lumi.backends.cuda.pinned import Pool
 from lumi.backends.cuda.tensormap import Box, encode
+from lumi.runtime.counters import Counters
 from lumi.runtime.device import Array
 
 STAGING = 4 << 20
@@ -41,12 +43,14 @@ class Gpu(Context):
 
     def __init__(self) -> None:
         super().__init__()
+        self.counters = Counters()
         with self.active():
             self._staging = self.driver.pagelocked_empty(STAGING, np.uint8)
             self._event = check(self._bindings.cuEventCreate(_UNTIMED))
         self._staged = int(self._staging.ctypes.data)
         self._used = 0
         self._pool = Pool(self._pinned)
+        self._functions = weakref.WeakValueDictionary[tuple[bytes, str, int], Function]()
         self._meeting = self.allocate(_WORD)
         atexit.register(self._close)
 
@@ -90,6 +94,7 @@ class Gpu(Context):
     def reserve(self, size: int) -> Any:
         """An allocation of at least one byte, which may hold anything."""
         with self._lock, self.active():
+            self.counters.device_allocations += 1
             return self.driver.mem_alloc(max(size, 1))
 
     def clear(self, address: int, size: int, value: int = 0) -> None:
@@ -100,6 +105,7 @@ class Gpu(Context):
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy bytes within the GPU, after everything on the stream."""
         with self._lock, self._current():
+            self.counters.bytes_within += size
             check(self._bindings.cuMemcpyDtoDAsync(target, source, size, self._queue))
 
     def write(self, address: int, raw: Array) -> None:
@@ -107,12 +113,14 @@ class Gpu(Context):
         with self._lock, self._current():
             if raw.nbytes > STAGING:
                 self._wait()
+                self.counters.bytes_in += raw.nbytes
                 check(self._bindings.cuMemcpyHtoD(address, int(raw.ctypes.data), raw.nbytes))
             elif raw.nbytes:
                 self._send(address, raw)
 
     def _send(self, address: int, raw: Array) -> None:
         place, size = self._room(raw.nbytes), raw.nbytes
+        self.counters.bytes_in += size
         self._staging[place : place + size] = raw
         check(self._bindings.cuMemcpyHtoDAsync(address, self._staged + place, size, self._queue))
 
@@ -128,6 +136,7 @@ class Gpu(Context):
         """Copy bytes out, after everything on the stream."""
         with self._lock, self._current():
             self._wait()
+            self.counters.bytes_out += raw.nbytes
             if raw.nbytes:
                 check(self._bindings.cuMemcpyDtoH(int(raw.ctypes.data), address, raw.nbytes))
 
@@ -139,26 +148,35 @@ class Gpu(Context):
                 raw = np.empty(size, np.uint8)
                 self.read(address, raw)
                 return raw
+            self.counters.bytes_out += size
             check(self._bindings.cuMemcpyDtoHAsync(lease.address, address, size, self._queue))
             self._wait()
             return lease.array
 
     def _pinned(self, size: int) -> int:
         """The address of new host memory that the GPU copies to at full speed."""
+        self.counters.host_allocations += 1
         return int(check(self._bindings.cuMemHostAlloc(size, 0)))
 
     # -- kernels and graphs
 
     def function(self, cubin: bytes, name: str, shared: int) -> Function:
-        """A kernel of a cubin, allowed to use `shared` bytes of dynamic shared memory."""
-        cuda = self._bindings
+        """A kernel of a cubin, allowed to use `shared` bytes of dynamic shared memory.
+
+        All that ask for the same one have the same: its code is on the GPU once, and warm in its caches.
+        """
+        cuda, key = self._bindings, (hashlib.sha256(cubin).digest(), name, shared)
         with self._lock, self.active():
+            known = self._functions.get(key)
+            if known is not None:
+                return known
             module = check(cuda.cuModuleLoadData(cubin))
             handle = check(cuda.cuModuleGetFunction(module, name.encode()))
             if shared:
                 attribute = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                 check(cuda.cuFuncSetAttribute(handle, attribute, shared))
-        return Function(self, module, handle)
+            made = self._functions[key] = Function(self, module, handle)
+        return made
 
     def launch(
         self,
@@ -189,6 +207,7 @@ class Gpu(Context):
         config.attrs, config.numAttrs = asked, len(asked)
         numbers, kinds = zip(*values, strict=True)
         with self._lock, self.active():
+            self.counters.launches += 1
             check(cuda.cuLaunchKernelEx(config, function.handle, (numbers, kinds), 0))
 
     def _attribute(self, name: str, value: str) -> Any:
@@ -215,11 +234,14 @@ class Gpu(Context):
         mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         with self._lock, self.active():
             self._wait()
+            before = self.counters.launches
             check(cuda.cuStreamBeginCapture(handle, mode))
             try:
                 work()
             finally:
                 graph = check(cuda.cuStreamEndCapture(handle))
+            self.counters.launches = before
+            self.counters.captures += 1
             try:
                 executable = check(cuda.cuGraphInstantiate(graph, 0))
             finally:
@@ -231,6 +253,7 @@ class Gpu(Context):
         with self._lock, self._current():
             for address, raw in pieces:
                 self._send(address, raw)
+            self.counters.launches += 1
             check(self._bindings.cuGraphLaunch(executable, self._queue))
 
     def enqueue(self, work: Callable[[], None], pieces: Sequence[Piece] = ()) -> None:

@@ -13,6 +13,7 @@ import pytest
 from lumi.backends.cuda.device import CudaDevice
 from lumi.backends.cuda.fill import fill
 from lumi.backends.cuda.gpu import open_gpu
+from lumi.backends.cuda.launch import load_kernels
 from lumi.backends.cuda.pinned import LIMIT
 from lumi.compiler import Options, compile_plan
 from lumi.dtype import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, DType
@@ -147,6 +148,12 @@ def test_sessions_run_side_by_side() -> None:
 
     with ThreadPoolExecutor(4) as threads:
         assert all(threads.map(run, range(8)))
+
+
+def test_models_with_the_same_kernel_have_it_once() -> None:
+    (kernel,) = (k.step for k in plan().kernels)
+    first, again = (load_kernels(open_gpu(), [kernel])[0].function for _ in range(2))
+    assert first is again
 
 
 def test_fork_copies_the_states_on_the_device(session: Session) -> None:
