@@ -17,6 +17,7 @@ import numpy as np
 from lumi.errors import LumiError
 from lumi.noise import Noise
 from lumi.plan.plan import Plan
+from lumi.runtime.counters import Counters
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 """A host array; floats that numpy lacks are held as unsigned integers."""
@@ -87,6 +88,10 @@ class Device(Protocol):
     @property
     def name(self) -> str:
         """What it is, in words, for people."""
+
+    @property
+    def counters(self) -> Counters:
+        """What it was asked for so far."""
 
     @property
     def kind(self) -> tuple[int, int]:

@@ -19,40 +19,6 @@ class Shaped:
     shape: tuple[int, ...]
 
 
-class Binder:
-    """Binds the dims of one call after another, remembering what the shapes of inputs say.
-
-    `dims` are the ranges, `inputs` the signatures in order.
-    """
-
-    def __init__(self, dims: Mapping[str, DimRange], inputs: Sequence[Signature]) -> None:
-        self._dims, self._inputs = dims, inputs
-        self._shaping = {name for s in inputs for name in s.dims()}
-        self._known: dict[object, dict[str, int]] = {}
-
-    def bind(self, given: Mapping[str, int], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-        """The value of every dim; see `bind_dims`."""
-        key = (tuple(given), *shapes)
-        fixed = self._known.get(key)
-        if fixed is not None:
-            for name, value in given.items():
-                r = self._dims[name]
-                if not r.low <= value <= r.high:
-                    _check_range(r, value)
-            return {**fixed, **given}
-        shaped = [Shaped(s, shape) for s, shape in zip(self._inputs, shapes, strict=True)]
-        bound = bind_dims(self._dims, given, shaped)
-        if self._shaping.isdisjoint(given):
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[key] = {name: value for name, value in bound.items() if name not in given}
-        return bound
-
-
-_REMEMBERED = 1024
-"""Sets of shapes that are remembered at once."""
-
-
 def bind_dims(
     dims: Mapping[str, DimRange], given: Mapping[str, int], tensors: Sequence[Shaped]
 ) -> dict[str, int]:

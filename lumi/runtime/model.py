@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lumi import dim
-from lumi.dim import Dim
+from lumi.dim import Dim, Extent
 from lumi.errors import LumiError
 from lumi.plan.check import check
 from lumi.plan.plan import Binding, Need, Plan, Variant
@@ -50,6 +50,11 @@ class Model:
         raise LumiError(
             "dim error", f"no variant of {self.plan.name} is made for {values}", hint=f"it has {ranges}"
         )
+
+    def gaps(self, variant: int) -> list[Extent]:
+        """What must not be negative at a call of a variant."""
+        rooms, needs = self.needs[variant], self.plan.variants[variant].needs
+        return [*(room.gap for room in rooms), *(need.gap for need in needs)]
 
     def _check_room(self, need: Requirement, dims: Mapping[str, int]) -> None:
         room = dim.value(need.gap, dims)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from collections.abc import Mapping
@@ -17,11 +18,13 @@ from lumi.plan.check import size_in_bytes
 from lumi.plan.plan import ALIGNMENT, Plan, Role, Signature, Variant
 from lumi.runtime import dlpack
 from lumi.runtime.array import accept, accept_lent, keep, take
+from lumi.runtime.counters import Counters
 from lumi.runtime.device import Array, Device, Memory, Place, Program, open_device, room_for
 from lumi.runtime.device_array import DeviceArray
-from lumi.runtime.dims import Binder
+from lumi.runtime.dims import Shaped, bind_dims
 from lumi.runtime.model import Model, load_model
 from lumi.runtime.params import Arrays, Random, Source
+from lumi.runtime.route import Route, route
 from lumi.runtime.states import States
 
 Weights: TypeAlias = "Source | Mapping[str, Array] | str | Path | None"
@@ -35,6 +38,9 @@ IN_PLACE = 1 << 20
 
 _BOUND = 4
 """Launches that are kept for addresses of inputs, the last ones used."""
+
+_ROUTES = 1024
+"""Kinds of calls whose routes are kept at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +81,9 @@ class Session:
         self._model = model
         self._states = states
         self._lock = threading.RLock()
-        self._bind = Binder(model.plan.dims, model.plan.inputs).bind
+        self._began = copy.copy(model.device.counters)
         self._signatures = {s.name: (s, s.dtype.storage, len(s.shape)) for s in model.plan.inputs}
+        self._routes: dict[tuple[object, ...], Route] = {}
         self._ready: dict[tuple[int, tuple[tuple[str, int], ...]], _Ready] = {}
         self._arena: Memory | None = None
 
@@ -89,6 +96,14 @@ class Session:
     def device(self) -> Device:
         """What it runs on."""
         return self._model.device
+
+    @property
+    def counters(self) -> Counters:
+        """What its device was asked for since the session began, by other sessions on the device, too.
+
+        Once a variant has run, its calls capture nothing and allocate only what they return.
+        """
+        return self.device.counters - self._began
 
     def __call__(self, **arguments: Any) -> dict[str, np.ndarray[Any, Any]]:
         """Run once; see `run`.  A keyword that names a dim is its value, any other an input."""
@@ -123,11 +138,14 @@ class Session:
     def _launch(self, inputs: Mapping[str, Any], dims: Mapping[str, Any]) -> tuple[_Ready, dict[str, int]]:
         """Put a call on the device's queue."""
         given = self._accept(inputs)
-        bound = self._bind(self._integers(dims), [one.shape for one in given.values()])
-        number = self._model.choose(bound)
-        self._states.hold(bound)
-        ready = self._prepare(number, given)
-        is_lent = False
+        kind = (*dims, *[one.shape for one in given.values()])
+        known = self._routes.get(kind)
+        bound = None if known is None else known.bind(dims)
+        if known is None or bound is None:
+            number, bound = self._look_up(kind, given, dims)
+        else:
+            number = known.variant
+        ready, is_lent = self._prepare(number, given), False
         for name, one in given.items():
             place = ready.inputs[name]
             if isinstance(one, np.ndarray):
@@ -141,9 +159,26 @@ class Session:
             self.device.wait()
         return ready, bound
 
+    def _look_up(
+        self, kind: tuple[object, ...], given: Mapping[str, Given], dims: Mapping[str, Any]
+    ) -> tuple[int, dict[str, int]]:
+        """The number of a call's variant and the value of every dim; what it shows of its kind is kept."""
+        told, plan = self._integers(dims), self.plan
+        shaped = [Shaped(s, given[s.name].shape) for s in plan.inputs]
+        bound = bind_dims(plan.dims, told, shaped)
+        number = self._model.choose(bound)
+        self._states.hold(bound)
+        found = route(self._model, number, bound, told)
+        if found is not None:
+            if len(self._routes) >= _ROUTES:
+                self._routes.clear()
+            self._routes[kind] = found
+        return number, bound
+
     def reset(self) -> None:
         """Make every state what it was before the first call: zero, or the weights it begins with."""
         with self._lock:
+            self._routes.clear()
             self._states.reset()
 
     def save_states(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -154,6 +189,7 @@ class Session:
     def load_states(self, states: Mapping[str, Any]) -> None:
         """Set every state to what `save_states` of this or an equal session returned."""
         with self._lock:
+            self._routes.clear()
             self._states.load(states)
 
     def randomize_states(self, seed: int = 0, dims: Mapping[str, int] | None = None) -> None:
@@ -162,6 +198,7 @@ class Session:
         `dims` are those that shapes of states depend on.
         """
         with self._lock:
+            self._routes.clear()
             self._states.randomize(seed, dims or {})
 
     def fork(self) -> Session:

@@ -98,7 +98,7 @@ def test_kernel_beside_another_must_be_well_formed() -> None:
 @pytest.mark.parametrize("executor", ["compiled", "numpy"])
 def test_launch_runs_all_its_kernels(executor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if executor == "numpy":
-        monkeypatch.setattr(CpuDevice, "load", lambda self, plan: NumpyExecutable(plan))
+        monkeypatch.setattr(CpuDevice, "load", lambda self, plan: NumpyExecutable(plan, self.counters))
     path = tmp_path / "both.lumiplan"
     save(both(), path)
     session = Session(load(path), {}, device=CpuDevice())

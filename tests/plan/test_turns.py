@@ -96,7 +96,7 @@ def test_turns_run_in_order(
     executor: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if executor == "numpy":
-        monkeypatch.setattr(CpuDevice, "load", lambda self, plan: NumpyExecutable(plan))
+        monkeypatch.setattr(CpuDevice, "load", lambda self, plan: NumpyExecutable(plan, self.counters))
     plan = replace(chained(SUM, PRODUCT), target=target)
     session = Session(retarget(plan, "cpu"), {}, device=CpuDevice())
     x = np.arange(7, dtype=np.float32)

@@ -12,6 +12,7 @@ from lumi.backends.cpu import interpret
 from lumi.llir.kernel import buffers
 from lumi.noise import Noise
 from lumi.plan.plan import Buffer, Plan
+from lumi.runtime.counters import Counters
 from lumi.runtime.device import Array, Memory, Place
 
 
@@ -49,6 +50,7 @@ class NumpyDevice:
     name: str = "numpy"
     allocated: list[int] = field(default_factory=list)
     prepared: list[int] = field(default_factory=list)
+    counters: Counters = field(default_factory=Counters)
 
     @property
     def kind(self) -> tuple[int, int]:

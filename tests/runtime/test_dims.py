@@ -9,8 +9,7 @@ from lumi.dim import DimRange
 from lumi.dtype import I32
 from lumi.errors import LumiError
 from lumi.plan.plan import Signature
-from lumi.runtime import dims
-from lumi.runtime.dims import Binder, Shaped, bind_dims
+from lumi.runtime.dims import Shaped, bind_dims
 
 SEQ, PAST, BATCH = dim.var("seq"), dim.var("past"), dim.var("batch")
 RANGES = {
@@ -61,43 +60,3 @@ def test_a_dim_of_one_value_need_not_be_given() -> None:
 def test_a_fault_is_named(given: dict[str, int], shapes: dict[str, tuple[int, ...]], message: str) -> None:
     with pytest.raises(LumiError, match=message):
         bind(given, **shapes)
-
-
-# -- one call after another
-
-
-def test_calls_of_the_same_shapes_bind_their_own_dims() -> None:
-    binder = Binder(RANGES, [TOKENS])
-    for past in (0, 3, 64, 3):
-        assert binder.bind({"past": past}, [(2, 5)]) == {"past": past, "batch": 2, "seq": 5}
-    assert binder.bind({"past": 1}, [(1, 4)]) == {"past": 1, "batch": 1, "seq": 4}
-
-
-@pytest.mark.parametrize("past", [-1, 65])
-def test_a_dim_out_of_range_is_refused_in_later_calls_too(past: int) -> None:
-    binder = Binder(RANGES, [TOKENS])
-    binder.bind({"past": 3}, [(2, 5)])
-    with pytest.raises(LumiError, match=f"past is {past}, outside of 0 … 64"):
-        binder.bind({"past": past}, [(2, 5)])
-
-
-def test_a_missing_dim_is_named_in_later_calls_too() -> None:
-    binder = Binder(RANGES, [TOKENS])
-    binder.bind({"past": 3}, [(2, 5)])
-    with pytest.raises(LumiError, match="dim past is not given"):
-        binder.bind({}, [(2, 5)])
-
-
-def test_shapes_that_depend_on_given_dims_are_checked_each_time() -> None:
-    binder = Binder(RANGES, [MASK])
-    assert binder.bind({"past": 7, "batch": 1}, [(5, 12)])["seq"] == 5
-    with pytest.raises(LumiError, match="expected i32"):
-        binder.bind({"past": 8, "batch": 1}, [(5, 12)])
-
-
-def test_no_more_shapes_are_remembered_than_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dims, "_REMEMBERED", 2)
-    binder = Binder(RANGES, [TOKENS])
-    for seq in (1, 2, 3, 4, 1):
-        assert binder.bind({"past": 0}, [(1, seq)])["seq"] == seq
-        assert len(binder._known) <= 2

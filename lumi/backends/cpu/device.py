@@ -27,15 +27,16 @@ from lumi.errors import LumiError
 from lumi.llir.kernel import Step
 from lumi.noise import Noise
 from lumi.plan.plan import ALIGNMENT, Buffer, Plan
+from lumi.runtime.counters import Counters
 from lumi.runtime.device import Array, Executable, Memory, Place, Program, tell_compiling
 from lumi.runtime.dlpack import CPU
 
 
 class CpuMemory:
-    """Bytes of the host's memory."""
+    """Bytes of the host's memory; what is copied in and out is counted."""
 
-    def __init__(self, data: Array) -> None:
-        self.data = data
+    def __init__(self, data: Array, counters: Counters) -> None:
+        self.data, self._counters = data, counters
 
     @property
     def size(self) -> int:
@@ -49,14 +50,17 @@ class CpuMemory:
 
     def write(self, array: Array, offset: int = 0) -> None:
         """Copy a C-contiguous array in, from byte `offset` on."""
+        self._counters.bytes_in += array.nbytes
         self.data[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
 
     def fetch(self, size: int, offset: int = 0) -> Array:
         """A new u8 array of `size` bytes from `offset` on."""
+        self._counters.bytes_out += size
         return self.data[offset : offset + size].copy()
 
     def copy(self, source: Memory, offset: int = 0) -> None:
         """Copy the bytes of another block in, from byte `offset` on."""
+        self._counters.bytes_within += source.size
         self.data[offset : offset + source.size] = _host(source).data
 
     def clear(self) -> None:
@@ -72,11 +76,17 @@ class CpuDevice:
 
     def __init__(self, trusted: bool = False) -> None:
         self._trusted = trusted
+        self._counters = Counters()
 
     @property
     def name(self) -> str:
         """The processor and how many of its cores are used."""
         return f"{_model()}, {cores()} cores"
+
+    @property
+    def counters(self) -> Counters:
+        """What it was asked for so far; its memory is the host's, and counts as the device's."""
+        return self._counters
 
     @property
     def kind(self) -> tuple[int, int]:
@@ -96,11 +106,14 @@ class CpuDevice:
 
     def view(self, address: int, size: int) -> CpuMemory:
         """Bytes of the process that someone else owns."""
-        return CpuMemory(np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address)))
+        data = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+        return CpuMemory(data, self._counters)
 
     def part(self, place: Place, size: int) -> CpuMemory:
         """A block holding a copy of the `size` bytes at a place."""
-        return CpuMemory(place.memory.fetch(size, place.offset))
+        block = self.allocate(size)
+        block.copy(CpuMemory(_host(place.memory).data[place.offset : place.offset + size], self._counters))
+        return block
 
     def random(self, noise: Noise, count: int) -> CpuMemory | None:
         """None: the host makes them."""
@@ -108,15 +121,16 @@ class CpuDevice:
 
     def allocate(self, size: int) -> CpuMemory:
         """A zeroed block of at least `size` bytes."""
+        self._counters.device_allocations += 1
         raw = np.zeros(size + ALIGNMENT, np.uint8)
         start = -raw.ctypes.data % ALIGNMENT
-        return CpuMemory(raw[start : start + size])
+        return CpuMemory(raw[start : start + size], self._counters)
 
     def adopt(self, array: Array) -> CpuMemory:
         """A block over the array itself, or over a copy when that is not aligned."""
         raw = array.reshape(-1).view(np.uint8)
         if raw.ctypes.data % ALIGNMENT == 0:
-            return CpuMemory(raw)
+            return CpuMemory(raw, self._counters)
         block = self.allocate(raw.size)
         block.write(raw)
         return block
@@ -125,7 +139,8 @@ class CpuDevice:
         """Compile the kernels of a plan, or prepare to run them in numpy and say so."""
         carried = binary.find(plan)
         if carried is not None and self._trusted:
-            return NativeExecutable(plan, *binary.open_binary(carried, len(plan.kernels)))
+            functions, driver = binary.open_binary(carried, len(plan.kernels))
+            return NativeExecutable(plan, functions, driver, self._counters)
         if find_compiler() is None:
             warnings.warn(
                 "no C compiler was found, so kernels run in numpy, many times slower; "
@@ -133,9 +148,10 @@ class CpuDevice:
                 + (", or trust the plan's binary: CpuDevice(trusted=True)" if carried else ""),
                 stacklevel=2,
             )
-            return NumpyExecutable(plan)
+            return NumpyExecutable(plan, self._counters)
         steps = [available(k.step) for k in plan.kernels]
-        return NativeExecutable(plan, compile_steps(steps), load_driver(compile_library(driver_source())))
+        driver = load_driver(compile_library(driver_source()))
+        return NativeExecutable(plan, compile_steps(steps), driver, self._counters)
 
 
 def open_device() -> CpuDevice:
@@ -200,8 +216,8 @@ def _balanced(sizes: Sequence[int], parts: int) -> list[list[int]]:
 class NativeExecutable:
     """The compiled kernels of a plan."""
 
-    def __init__(self, plan: Plan, functions: Sequence[Any], driver: ctypes.CDLL) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, functions: Sequence[Any], driver: ctypes.CDLL, counters: Counters) -> None:
+        self._plan, self._counters = plan, counters
         self._steps = [available(k.step) for k in plan.kernels]
         self._functions = functions
         self._driver = driver
@@ -223,7 +239,7 @@ class NativeExecutable:
             for launch in launches
         ]
         calls_blas = any(t.schedule == BLAS for launch in launches for t in self._steps[launch.kernel].turns)
-        return NativeProgram(Launches(self._driver, entries), calls_blas, tuple(places))
+        return NativeProgram(Launches(self._driver, entries), calls_blas, tuple(places), self._counters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +249,11 @@ class NativeProgram:
     launches: Launches
     calls_blas: bool
     places: tuple[Place, ...] = field(repr=False)
+    counters: Counters = field(repr=False)
 
     def run(self, dims: Mapping[str, int]) -> None:
         """Run all launches in order, and wait."""
+        self.counters.launches += 1
         with library.single_threaded() if self.calls_blas else nullcontext():
             self.launches.run(dims)
 
@@ -251,8 +269,8 @@ def _host(memory: Memory) -> CpuMemory:
 class NumpyExecutable:
     """The kernels of a plan, run by the numpy executor."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, counters: Counters) -> None:
+        self._plan, self._counters = plan, counters
 
     def inputs(self, variant: int) -> dict[str, Memory]:
         """None: all inputs lie in the arena."""
@@ -260,7 +278,7 @@ class NumpyExecutable:
 
     def prepare(self, variant: int, places: Sequence[Place]) -> Program:
         """The launches of a variant whose buffers lie at `places`."""
-        return NumpyProgram(self._plan, variant, tuple(places))
+        return NumpyProgram(self._plan, variant, tuple(places), self._counters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,9 +288,11 @@ class NumpyProgram:
     plan: Plan
     variant: int
     places: tuple[Place, ...] = field(repr=False)
+    counters: Counters = field(repr=False)
 
     def run(self, dims: Mapping[str, int]) -> None:
         """Run all launches in order."""
+        self.counters.launches += 1
         variant = self.plan.variants[self.variant]
         arrays = [_view(b, p, dims) for b, p in zip(variant.buffers, self.places, strict=True)]
         for launch in variant.launches:

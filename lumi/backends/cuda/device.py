@@ -16,6 +16,7 @@ from lumi.backends.cuda.settled import Settled
 from lumi.noise import Noise
 from lumi.plan.check import size_in_bytes
 from lumi.plan.plan import Plan, Role
+from lumi.runtime.counters import Counters
 from lumi.runtime.device import Array, Memory, Place
 from lumi.runtime.dlpack import CUDA
 
@@ -67,6 +68,11 @@ class CudaDevice:
     def name(self) -> str:
         """What the GPU calls itself."""
         return self._gpu.name
+
+    @property
+    def counters(self) -> Counters:
+        """What the GPU was asked for so far, by everyone in this process."""
+        return self._gpu.counters
 
     @property
     def kind(self) -> tuple[int, int]:

@@ -19,7 +19,7 @@ WEIGHT = {"w": np.array([0.5], np.float32)}
 
 class NumpyOnly(CpuDevice):
     def load(self, plan):
-        return NumpyExecutable(plan)
+        return NumpyExecutable(plan, self.counters)
 
 
 @pytest.mark.parametrize("kind", [CpuDevice, NumpyOnly])
