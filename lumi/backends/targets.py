@@ -9,6 +9,7 @@ from typing import Protocol
 
 from lumi.backends.cpu import binary
 from lumi.backends.cpu.backend import CpuBackend
+from lumi.backends.cuda import beside as cuda
 from lumi.backends.cuda.backend import CudaBackend
 from lumi.backends.cuda.driver import missing
 from lumi.errors import LumiError
@@ -86,6 +87,11 @@ def retarget(plan: Plan, target: str) -> Plan:
             ) from None
 
     return replace(plan, target=target, kernels=tuple(map(moved, plan.kernels)), binaries=())
+
+
+def beside(plan: Plan) -> Mapping[str, int]:
+    """Bytes that a device holds for a plan beside weights, states and arena, by what they are for."""
+    return cuda.beside(plan) if plan.target == "cuda" else {}
 
 
 def compile_binary(plan: Plan) -> Binary:

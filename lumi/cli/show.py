@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import argparse
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from lumi.cli import compiling
+from lumi.cli import options as shared
 from lumi.cli.output import Outcome, Output
 from lumi.errors import LumiError
 
 if TYPE_CHECKING:
+    from lumi.plan.memory import PlanMemory
     from lumi.plan.plan import Plan
 
-_SOURCE = "source"
-_NAMED = ("kernels", _SOURCE)  # kernels have the names that the plan gives them
+_SOURCE, _MEMORY = "source", "memory"
+_OF_PLAN = ("plan", "kernels", _SOURCE, _MEMORY)  # kernels have the names that the plan gives them
 
 
-_Shown: TypeAlias = tuple[dict[str, str], int]
-"""The text of each stage, and the exit status."""
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What is shown: a plan, if it was made, and the text of any other stage."""
+
+    plan: Plan | None
+    text: Callable[[str], str]
+    status: int = 0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,8 +38,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--show",
         "--until",
         action="append",
-        choices=(*compiling.STAGES, _SOURCE),
-        help="a stage, also several (default: hlir of a model, plan of a plan); source: the kernels' code",
+        choices=(*compiling.STAGES, _SOURCE, _MEMORY),
+        help="a stage, also several (default: hlir of a model, plan of a plan); source: the kernels' code; "
+        "memory: what the plan takes and moves",
+    )
+    parser.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        dest="dims",
+        type=shared.pair("NAME=INTEGER"),
+        metavar="NAME=N",
+        help="with --show memory: a dim of the call that is looked at (default: its first hint)",
     )
     compiling.arguments(parser)
 
@@ -40,28 +58,40 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     """Print the stages asked for."""
     is_plan = zipfile.is_zipfile(options.file)
     stages = options.show or (["plan"] if is_plan else ["hlir"])
-    shown, status = _of_plan(options.file, stages) if is_plan else _of_model(options, output, stages)
-    for text in shown.values():
-        output.say(text, end="")
-    return Outcome({"file": str(options.file), "show": shown}, status)
+    if options.dims and _MEMORY not in stages:
+        message = "--dim says at which call --show memory looks, and that is not asked for"
+        raise LumiError("usage error", message, hint="add --show memory, or leave it out")
+    subject = _of_plan(options.file, stages) if is_plan else _of_model(options, output, stages)
+    shown: dict[str, str] = {}
+    figures: dict[str, Any] = {}
+    for stage in dict.fromkeys(stages):
+        if stage == _MEMORY:
+            shown[stage], figures[stage] = _memory(subject.plan, shared.dims(options.dims))
+        else:
+            shown[stage] = subject.text(stage)
+        output.say(shown[stage], end="")
+    return Outcome({"file": str(options.file), "show": shown, **figures}, subject.status)
 
 
-def _of_model(options: argparse.Namespace, output: Output, stages: Sequence[str]) -> _Shown:
-    reached = max(("plan" if s in _NAMED else s for s in stages), key=compiling.STAGES.index)
+def _of_model(options: argparse.Namespace, output: Output, stages: Sequence[str]) -> _Subject:
+    reached = max(("plan" if s in _OF_PLAN else s for s in stages), key=compiling.STAGES.index)
     work = compiling.compiled(options.file, options, output, reached)
-    shown = {s: _sources(work.plan) if s == _SOURCE else compiling.text(work, s) for s in stages}
-    return shown, compiling.tell_cut_short(work, output)
+
+    def text(stage: str) -> str:
+        return _sources(work.plan) if stage == _SOURCE else compiling.text(work, stage)
+
+    return _Subject(work.plan, text, compiling.tell_cut_short(work, output))
 
 
-def _of_plan(path: Path, stages: Sequence[str]) -> _Shown:
+def _of_plan(path: Path, stages: Sequence[str]) -> _Subject:
     from lumi.plan import file, text
 
-    makers = {"plan": text.show, "kernels": _kernels, _SOURCE: _sources}
     for stage in stages:
-        if stage not in makers:
-            raise LumiError("plan error", f"a plan holds no {stage}", hint=f"it has {', '.join(makers)}")
+        if stage not in _OF_PLAN:
+            raise LumiError("plan error", f"a plan holds no {stage}", hint=f"it has {', '.join(_OF_PLAN)}")
     plan = file.load(path)
-    return {stage: makers[stage](plan) for stage in stages}, 0
+    makers = {"plan": text.show, "kernels": _kernels, _SOURCE: _sources}
+    return _Subject(plan, lambda stage: makers[stage](plan))
 
 
 def _kernels(plan: Plan) -> str:
@@ -75,3 +105,24 @@ def _kernels(plan: Plan) -> str:
 
 def _sources(plan: Plan | None) -> str:
     return "\n".join(f"// {k.name}\n{k.source.strip()}\n" for k in (plan.kernels if plan else ()))
+
+
+def _memory(plan: Plan | None, dims: dict[str, int]) -> tuple[str, Any]:
+    """The memory report as text and as figures."""
+    from lumi.backends.targets import beside
+    from lumi.cli.memory import told
+    from lumi.plan.memory import memory
+
+    assert plan is not None
+    found = memory(plan, dims, beside(plan))
+    return "\n".join(told(found)) + "\n", _figures(found)
+
+
+def _figures(found: PlanMemory) -> dict[str, Any]:
+    from lumi.llir.json import describe
+
+    every: Any = describe(found)
+    for told, variant in zip(every["variants"], found.variants, strict=True):
+        told |= {"ratio": variant.ratio, "in_use": found.in_use(variant)}
+        told |= {"read": variant.read, "written": variant.written}
+    return {**every, "total": found.total}

@@ -71,7 +71,7 @@ def test_a_plan_shows_itself(lumi: Lumi, plan: Path) -> None:
 def test_a_plan_has_no_graph(lumi: Lumi, plan: Path) -> None:
     said = lumi("show", plan, "--show", "hlir")
     assert said.status == 1
-    assert said.err == "plan error: a plan holds no hlir\n  = it has plan, kernels, source\n"
+    assert said.err == "plan error: a plan holds no hlir\n  = it has plan, kernels, source, memory\n"
 
 
 def test_a_wrong_program_is_explained(lumi: Lumi, tmp_path: Path) -> None:

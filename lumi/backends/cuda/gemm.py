@@ -130,7 +130,7 @@ class Call:
             return None
         calls = [(matmul, pointers)]
         if split is not None:
-            place = library.splitter.room(2 * PARTS * split.part)
+            place = library.splitter.room(self.room(values))
             places = [place + 2 * split.part * n for n in range(PARTS)]
             calls = _in_parts(matmul, pointers, places, is_second=self.product.a.dtype == F32)
         parts = []
@@ -140,6 +140,12 @@ class Call:
                 return None
             parts.append(Part(one, at, algorithm))
         return Ready(tuple(parts), split, place)
+
+    def room(self, values: Mapping[str, int]) -> int:
+        """Bytes that the parts of its f32 factor take at these dims."""
+        if not is_mixed(self.product):
+            return 0
+        return 2 * PARTS * _split(self.product, values, Pointers(0, 0, 0, 0, 0)).part
 
     def _pointers(self, values: Mapping[str, int], addresses: Sequence[int]) -> Pointers:
         def address(tensor: Tensor) -> int:
