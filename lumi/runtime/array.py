@@ -60,7 +60,7 @@ def keep(signature: Signature, place: Place, dims: Mapping[str, int], device: De
 
 
 def _shape(signature: Signature, dims: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(z if isinstance(z, int) else dim.value(z, dims) for z in signature.shape)
+    return tuple([z if isinstance(z, int) else dim.value(z, dims) for z in signature.shape])
 
 
 def _bytes(signature: Signature, shape: Sequence[int]) -> int:

@@ -163,7 +163,9 @@ class CudaExecutable:
             )
             for launch in chosen.launches
         ]
-        return CudaProgram(Launches(self._gpu, entries, mails[0] if mails else None), tuple(places))
+        growing = chosen.dims.keys() - {n for s in self._plan.inputs for n in s.dims()}
+        launches = Launches(self._gpu, entries, mails[0] if mails else None, growing)
+        return CudaProgram(launches, tuple(places))
 
 
 @dataclass(frozen=True, slots=True)

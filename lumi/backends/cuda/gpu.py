@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import functools
 import hashlib
 import threading
@@ -22,7 +23,7 @@ from lumi.runtime.device import Array
 STAGING = 4 << 20
 """Bytes of pinned host memory through which small arrays pass."""
 
-Piece: TypeAlias = "tuple[int, Array]"
+Piece: TypeAlias = "tuple[int, memoryview]"
 """An address on the GPU and the bytes that are to lie there, at most `STAGING`."""
 
 Argument: TypeAlias = "tuple[Any, type | None]"
@@ -45,9 +46,9 @@ class Gpu(Context):
         super().__init__()
         self.counters = Counters()
         with self.active():
-            self._staging = self.driver.pagelocked_empty(STAGING, np.uint8)
+            self._staged = self._pinned(STAGING)
             self._event = check(self._bindings.cuEventCreate(_UNTIMED))
-        self._staged = int(self._staging.ctypes.data)
+        self._staging = memoryview((ctypes.c_uint8 * STAGING).from_address(self._staged)).cast("B")
         self._used = 0
         self._pool = Pool(self._pinned)
         self._functions = weakref.WeakValueDictionary[tuple[bytes, str, int], Function]()
@@ -116,9 +117,9 @@ class Gpu(Context):
                 self.counters.bytes_in += raw.nbytes
                 check(self._bindings.cuMemcpyHtoD(address, int(raw.ctypes.data), raw.nbytes))
             elif raw.nbytes:
-                self._send(address, raw)
+                self._send(address, raw.data)
 
-    def _send(self, address: int, raw: Array) -> None:
+    def _send(self, address: int, raw: memoryview) -> None:
         place, size = self._room(raw.nbytes), raw.nbytes
         self.counters.bytes_in += size
         self._staging[place : place + size] = raw
@@ -143,15 +144,16 @@ class Gpu(Context):
     def fetch(self, address: int, size: int) -> Array:
         """Bytes in an array of their own, after everything on the stream."""
         with self._lock, self._current():
-            lease = self._pool.take(size) if size else None
-            if lease is None:
+            taken = self._pool.take(size) if size else None
+            if taken is None:
                 raw = np.empty(size, np.uint8)
                 self.read(address, raw)
                 return raw
+            place, raw = taken
             self.counters.bytes_out += size
-            check(self._bindings.cuMemcpyDtoHAsync(lease.address, address, size, self._queue))
+            check(self._bindings.cuMemcpyDtoHAsync(place, address, size, self._queue))
             self._wait()
-            return lease.array
+            return raw
 
     def _pinned(self, size: int) -> int:
         """The address of new host memory that the GPU copies to at full speed."""
@@ -282,7 +284,6 @@ class Gpu(Context):
         """Let go of what needs the context while there still is one."""
         with self._lock, self.active():
             self._wait()
-            self._staging = None
             self.stream = None
 
 

@@ -4,15 +4,19 @@ It never changes, but for two things.  Where cuBLASLt is called, the sizes of it
 graph, so there is one for each of the last values of the dims that they depend on.  Sizes that are met for
 the first time run without a graph, which would take longer to make than it saves.  And where a grid may have
 far more blocks than run at once, those without a cell would take longer to come and go than the others to
-work: so there is a graph for every power of two up to which dims have cells.
+work: so there is a graph for every power of two up to which dims have cells.  Those for dims that no shape of
+an input shows, which grow from call to call (`past`), are made together, so that no later call makes one.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeAlias
 
 from lumi.backends.cuda import gemm
 from lumi.backends.cuda.compile import compile_cubins
@@ -29,13 +33,19 @@ from lumi.errors import LumiError
 from lumi.llir.kernel import Step
 
 GRAPHS = 16
-"""Graphs of one variant that are kept for other sizes of its products."""
+"""Families of graphs of one variant that are kept for other sizes of its products and grids."""
+
+FAMILY = 64
+"""Graphs that are made together at most; where dims that grow would take more, each is made when needed."""
 
 CROWD = 8
 """Blocks of a multiprocessor beyond which the number of blocks follows the dims."""
 
 ROOMY = ("mma", "walk")
 """Templates that run on every GPU with as much shared memory as their numbers ask for."""
+
+Family: TypeAlias = "dict[tuple[int, ...], Graph]"
+"""Graphs by the values that dims which grow are rounded to."""
 
 NAME = "kernel"
 """What the function of every source is called."""
@@ -137,9 +147,16 @@ class Launches:
     """Launches in order, as a graph; `run` gives the dims their values and runs them all.
 
     `entries` are what it consists of.  The dims go by `mail`, which has room for those of all kernels.
+    `growing` dims change from call to call.
     """
 
-    def __init__(self, gpu: Gpu, entries: Sequence[Entry], mail: Mail | None = None) -> None:
+    def __init__(
+        self,
+        gpu: Gpu,
+        entries: Sequence[Entry],
+        mail: Mail | None = None,
+        growing: Collection[str] = (),
+    ) -> None:
         self._gpu, self.entries = gpu, tuple(entries)
         self._places: dict[tuple[str, ...], int] = {}
         for entry in entries:
@@ -152,28 +169,43 @@ class Launches:
         called = calls if self._library is not None else []
         self._sized = sorted(frozenset().union(*(call.dims for call in called)))
         crowded = [e.kernel.code for e in entries if self._is_crowded(e)]
-        self._rounded = sorted(frozenset().union(*(code.dims for code in crowded)) - {*self._sized})
-        self._graphs: dict[tuple[int, ...], Graph] = {}
+        rounded = sorted(frozenset().union(*(code.dims for code in crowded)) - {*self._sized})
+        growth = {n: _powers(max(e.largest.get(n, 0) for e in entries)) for n in rounded if n in growing}
+        self._growth = growth if math.prod(map(len, growth.values())) <= FAMILY else {}
+        self._rounded = [name for name in rounded if name not in self._growth]
+        self._families: dict[tuple[int, ...], Family] = {}
         self._met: set[tuple[int, ...]] = set()
         if not self._sized and not self._rounded:
-            self._graphs[()] = gpu.capture(self._work({}))
+            self._families[()] = self._family(())
 
     def _graph(self, values: Mapping[str, int]) -> Graph | None:
-        """The graph for the sizes of products, and of grids, at these dims, the one used last standing last.
+        """The graph for the sizes of products, and of grids, at these dims, its family standing last.
 
         None for sizes of products that are new.
         """
-        sizes = {name: values[name] for name in self._sized}
-        if sizes and tuple(sizes.values()) not in self._met:
-            self._met.add(tuple(sizes.values()))
+        sizes = tuple([values[name] for name in self._sized])
+        if sizes and sizes not in self._met:
+            self._met.add(sizes)
             return None
-        sizes |= {name: _rounded(values[name]) for name in self._rounded}
-        key = tuple(sizes.values())
-        found = self._graphs.pop(key, None)
-        found = self._graphs[key] = found or self._gpu.capture(self._work(sizes))
-        if len(self._graphs) > GRAPHS:
-            del self._graphs[next(iter(self._graphs))]
-        return found
+        key = (*sizes, *[_rounded(values[name]) for name in self._rounded])
+        found = self._families.pop(key, None)
+        found = self._families[key] = found or self._family(key)
+        if len(self._families) > GRAPHS:
+            del self._families[next(iter(self._families))]
+        return found[tuple([_rounded(values[name]) for name in self._growth])]
+
+    def _family(self, key: Sequence[int]) -> Family:
+        """Graphs for all values of dims that grow; those with the same grids are one."""
+        sizes = dict(zip((*self._sized, *self._rounded), key, strict=True))
+        made: dict[tuple[int, ...], Graph] = {}
+        family: Family = {}
+        for grown in itertools.product(*self._growth.values()):
+            values = sizes | dict(zip(self._growth, grown, strict=True))
+            blocks = tuple(self._blocks(entry, values) for entry in self.entries)
+            if blocks not in made:
+                made[blocks] = self._gpu.capture(self._work(values))
+            family[grown] = made[blocks]
+        return family
 
     def _work(self, values: Mapping[str, int]) -> Callable[[], None]:
         """What puts all launches on the stream one by one."""
@@ -243,3 +275,8 @@ class Launches:
 def _rounded(value: int) -> int:
     """The next power of two; 0 stays."""
     return 1 << (value - 1).bit_length() if value > 0 else value
+
+
+def _powers(most: int) -> list[int]:
+    """All that values up to `most` are rounded to."""
+    return sorted({_rounded(most), *(1 << k for k in range(most.bit_length())), 0})

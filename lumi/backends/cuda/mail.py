@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from struct import Struct
 
 import numpy as np
 
@@ -25,15 +26,17 @@ class Mail:
             self._edges.append(self._edges[-1] + _rounded(size))
         self._block = gpu.allocate(self._edges[-1])
         self._bytes = np.zeros(self._edges[-1], np.uint8)
-        self._values = self._bytes[: 8 * dims].view(np.int64)
+        self._whole = self._bytes.data
+        self._values, self._packing = [0] * dims, Struct(f"{dims}q")
         self._changed: set[int] = set()
         self.address = int(self._block)
         self.slots = tuple(Slot(self, number, size) for number, size in enumerate(inputs, 1))
 
     def set_dims(self, values: list[int]) -> None:
         """Give the dims their values."""
-        if self._values.tolist() != values:
-            self._values[:] = values
+        if self._values != values:
+            self._packing.pack_into(self._whole, 0, *values)
+            self._values = values
             self._changed.add(0)
 
     def put(self, number: int, raw: Array, offset: int) -> None:
@@ -49,15 +52,17 @@ class Mail:
 
     def pieces(self) -> list[Piece]:
         """What has to be sent: the changed parts, neighbours together."""
+        if not self._changed:
+            return []
         if len(self._changed) == len(self._edges) - 1:
             self._changed.clear()
-            return [(self.address, self._bytes)]
+            return [(self.address, self._whole)]
         changed = sorted(self._changed)
         self._changed.clear()
         starts = changed[:1] + [b for a, b in pairwise(changed) if b > a + 1]
         stops = [a + 1 for a, b in pairwise(changed) if b > a + 1] + [n + 1 for n in changed[-1:]]
         spans = [(self._edges[a], self._edges[b]) for a, b in zip(starts, stops, strict=True)]
-        return [(self.address + a, self._bytes[a:b]) for a, b in spans]
+        return [(self.address + a, self._whole[a:b]) for a, b in spans]
 
 
 class Slot:

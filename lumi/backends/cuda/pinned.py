@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,50 +17,45 @@ GRAIN = 4096
 """Sizes are rounded up to it, so that blocks of outputs that differ little are used again."""
 
 
-class Lease:
-    """A block on loan: `array` is its bytes.  It returns once the lease and all views are gone."""
-
-    __slots__ = ("__array_interface__", "_home", "_whole")
-
-    def __init__(self, home: list[int], address: int, size: int) -> None:
-        self._home, self._whole = home, address
-        self.__array_interface__ = {
-            "data": (address, False),
-            "shape": (size,),
-            "typestr": "|u1",
-            "version": 3,
-        }
-
-    @property
-    def address(self) -> int:
-        """Where the first byte lies."""
-        return self._whole
-
-    @property
-    def array(self) -> Array:
-        """The bytes; the array keeps the lease."""
-        found: np.ndarray[Any, Any] = np.asarray(self)
-        return found
-
-    def __del__(self) -> None:
-        self._home.append(self._whole)
-
-
 class Pool:
     """Blocks of such memory.  `allocate` makes one of some bytes and returns its address."""
 
     def __init__(self, allocate: Callable[[int], int]) -> None:
         self._allocate = allocate
-        self._free: dict[int, list[int]] = {}
+        self._kinds: dict[int, type[_Block]] = {}
         self._held = 0
 
-    def take(self, size: int) -> Lease | None:
-        """A block of at least `size` bytes, or None beyond the limit."""
+    def take(self, size: int) -> tuple[int, Array] | None:
+        """The address of a block and its first `size` bytes, or None beyond the limit.
+
+        The block is free again once the array and all views of it are gone.
+        """
         room = max(1, -(-size // GRAIN)) * GRAIN
-        free = self._free.setdefault(room, [])
-        if not free:
+        kind = self._kinds.get(room)
+        if kind is None:
+            kind = self._kinds[room] = _kind(room)
+        if not kind.free:
             if self._held + room > LIMIT:
                 return None
-            free.append(self._allocate(room))
+            kind.free.append(self._allocate(room))
             self._held += room
-        return Lease(free, free.pop(), size)
+        address = kind.free.pop()
+        block = kind.from_address(address)
+        block.address = address
+        return address, np.ndarray((size,), np.uint8, cast("memoryview[int]", block))
+
+
+class _Block(ctypes.Array[Any]):
+    """A block on loan, which an array keeps; `free` are the addresses of its kind that are not lent."""
+
+    _type_, _length_ = ctypes.c_uint8, 0
+    free: list[int]
+    address: int
+
+    def __del__(self) -> None:
+        self.free.append(self.address)
+
+
+def _kind(size: int) -> type[_Block]:
+    """Blocks of one size."""
+    return type("_Block", (_Block,), {"_type_": ctypes.c_uint8, "_length_": size, "free": []})

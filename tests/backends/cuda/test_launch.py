@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -164,6 +165,49 @@ def test_blocks_of_large_grids_follow_the_dims_by_powers_of_two(monkeypatch: pyt
     run(work, *({"seq": seq, "past": seq} for seq in (0, 1, 5, 8, 9, 1000, 1200, 7)))
     assert gpu.replayed == [[("a", n)] for n in (1, 10, 20, 20, 40, 2560, 3000, 20)]
     assert len(gpu.graphs) == 6
+
+
+PAST = dim.var("past"), 4
+
+
+def test_graphs_for_dims_that_grow_are_made_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first call on no value of `past` takes a new graph, and equal grids share one."""
+    gpu = Counting()
+    monkeypatch.setattr(launch, "open_library", lambda gpu: None)
+    entry = replace(spread(Code("", 32, 0, (ROWS, PAST), 4096), None, 3000), largest={"past": 900, "seq": 64})
+    work = Launches(gpu, [entry], None, {"past"})  # type: ignore[arg-type]
+    assert not gpu.graphs
+    run(work, {"seq": 30, "past": 0})
+    (first,) = work._families.values()
+    assert len(gpu.graphs) == len({id(g) for g in first.values()}) == 10 < len(first) == 12
+    run(work, *({"seq": 30, "past": past} for past in range(1, 901)))
+    assert len(gpu.graphs) == 10
+    assert gpu.replayed[17::64] == [
+        [("a", 8 * -(-(1 << (p - 1).bit_length()) // 4))] for p in range(17, 901, 64)
+    ]
+
+
+def test_graphs_of_dims_that_grow_alone_are_there_before_the_first_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpu = Counting()
+    monkeypatch.setattr(launch, "open_library", lambda gpu: None)
+    entry = replace(spread(Code("", 32, 0, (PAST,), 4096), None, 3000), largest={"past": 900})
+    work = Launches(gpu, [entry] * 2, None, {"past"})  # type: ignore[arg-type]
+    made = len(gpu.graphs)
+    run(work, *({"seq": 1, "past": past} for past in range(901)))
+    assert len(gpu.graphs) == made > 1
+
+
+def test_graphs_for_too_many_values_are_made_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Counting()
+    monkeypatch.setattr(launch, "open_library", lambda gpu: None)
+    entry = replace(
+        spread(Code("", 32, 0, (ROWS, PAST), 4096), None, 3000), largest={"past": 900, "seq": 900}
+    )
+    work = Launches(gpu, [entry], None, {"past", "seq"})  # type: ignore[arg-type]
+    run(work, {"seq": 5, "past": 7}, {"seq": 5, "past": 8}, {"seq": 5, "past": 9})
+    assert len(gpu.graphs) == 2
 
 
 def test_blocks_follow_the_sizes_of_products_exactly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,20 +24,21 @@ class Host:
 def test_block_comes_back_when_all_views_are_gone() -> None:
     host = Host()
     pool = Pool(host.allocate)
-    lease = pool.take(1000)
-    assert lease is not None
-    view = lease.array.view(np.int32).reshape(10, 25)[3]
+    taken = pool.take(1000)
+    assert taken is not None
+    address, array = taken
+    assert array.ctypes.data == address
+    view = array.view(np.int32).reshape(10, 25)[3]
     view[:] = 5
-    address = lease.address
-    del lease
+    del taken, array
     gc.collect()
     other = pool.take(1000)
-    assert other is not None and other.address != address
+    assert other is not None and other[0] != address
     assert view.tolist() == [5] * 25
     del view
     gc.collect()
     again = pool.take(1000)
-    assert again is not None and again.address == address
+    assert again is not None and again[0] == address
     assert len(host.blocks) == 2
 
 
@@ -45,9 +46,9 @@ def test_sizes_that_round_alike_share_blocks() -> None:
     host = Host()
     pool = Pool(host.allocate)
     for size in (1, GRAIN, GRAIN // 2):
-        lease = pool.take(size)
-        assert lease is not None and lease.array.nbytes == size
-        del lease
+        taken = pool.take(size)
+        assert taken is not None and taken[1].nbytes == size
+        del taken
         gc.collect()
     assert len(host.blocks) == 1
 
