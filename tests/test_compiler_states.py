@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from lumi.runtime.session import Session
 from tests.compilations import Pair, gemma, mlp, plan_of, random_inputs, written
+from tests.runtime.numpy_device import NumpyDevice
 
 
 def test_runs_repeat_and_kept_outputs_stay() -> None:
@@ -132,3 +134,32 @@ def test_an_output_that_is_the_input_is_a_copy() -> None:
     found["x"][:] = -1
     np.testing.assert_array_equal(x, np.arange(4))
     np.testing.assert_array_equal(found["twice"], 2 * x)
+
+
+STARTS = """
+(defdim seq :min 1 :max 3 :hint [1 3])
+
+(defmodel starts [(x f32 [3 seq 4]) (at i32 [3]) :wrap false]
+  "Rows of a state that begin where the caller says."
+  (let [rows (state "rows" [3 8 4])]
+    (set! rows (update-slice rows x :axis 1 :start at :wrap wrap))
+    (outputs :sums (reduce-sum rows :axis 1))))
+"""
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+def test_rows_are_written_where_the_caller_says(wrap: bool) -> None:
+    pair = Pair(written(STARTS, config={"wrap": wrap}))
+    assert "copy" not in {k.scope for k in pair.plan.kernels}
+    for seq, at in ((3, [0, 5, 2]), (1, [5, 7, 0]), (2, [7, 6, 15] if wrap else [6, 0, 4])):
+        x = np.random.default_rng(seq).standard_normal((3, seq, 4)).astype(np.float32)
+        pair.call({"x": x, "at": np.array(at, np.int32)}, {"seq": seq})
+
+
+@pytest.mark.parametrize("device", ["compiled", "numpy"])
+def test_starts_outside_never_leave_the_state(device: str) -> None:
+    plan = plan_of(written(STARTS))
+    session = Session(plan, device=NumpyDevice() if device == "numpy" else None)
+    session(x=np.ones((3, 3, 4), np.float32), at=np.array([-7, 2**31 - 1, 6], np.int32))
+    rows = session.save_states()["rows"]
+    assert [np.flatnonzero(r.any(1)).tolist() for r in rows] == [[0, 1, 2], [5, 6, 7], [5, 6, 7]]

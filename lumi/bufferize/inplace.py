@@ -43,7 +43,8 @@ def _is_safe(kernel: Kernel, old: str, new: str) -> bool:
     stores = [t for t, (s, _) in enumerate(steps) if isinstance(s, Store) and s.access.buffer == new]
     rereads = any(isinstance(s, Load) and s.access.buffer == new for s, _ in steps)
     overwrites = any(isinstance(s, Store) and s.access.buffer == old for s, _ in steps)
-    if len(stores) != 1 or rereads or overwrites:
+    looked = any(look.buffer == old for s, _ in steps if isinstance(s, Store) for look in s.access.looks())
+    if len(stores) != 1 or rereads or overwrites or looked:
         return False
     time = stores[0]
     store, loops = steps[time]

@@ -15,7 +15,8 @@ PLANE = "#"
 
 def inputs(graph: Graph) -> tuple[Signature, ...]:
     """The inputs that a graph reads."""
-    return tuple(Signature(n.op.name, n.dtype, n.shape) for n in graph.nodes if isinstance(n.op, Input))
+    found = ((n, n.op) for n in graph.nodes if isinstance(n.op, Input))
+    return tuple(Signature(op.name, n.dtype, n.shape, op.most) for n, op in found)
 
 
 def states(graph: Graph) -> tuple[Signature, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from lumi import dim
 from lumi.dim import Extent
-from lumi.dtype import DType
-from lumi.field.index import Index
+from lumi.dtype import I32, DType
+from lumi.field.index import Index, Look, Part, Quot, Rem
+from lumi.field.index import index as made
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,31 @@ class Access:
     def axes(self) -> frozenset[str]:
         """Every axis the index maps mention."""
         return frozenset().union(*(i.axes() for i in self.index))
+
+    def looks(self) -> tuple[Access, ...]:
+        """The accesses of the buffers in which its indices are looked up."""
+        found = (look for index in self.index for look in index.looks())
+        return tuple(Access(look.buffer, look.index, look.shape, I32) for look in found)
+
+    def renamed(self, buffers: Mapping[str, str]) -> Access:
+        """The same elements where buffers have other names; what `buffers` lacks keeps its name."""
+
+        def index(at: Index) -> Index:
+            return made([(part(p), c) for p, c in at.terms], at.offset)
+
+        def part(found: Part) -> Part:
+            match found:
+                case Look(buffer, inner, _, _):
+                    return replace(found, buffer=buffers.get(buffer, buffer), index=tuple(map(index, inner)))
+                case Quot(inner, divisor):
+                    return Quot(index(inner), divisor)
+                case Rem(inner, divisor):
+                    return Rem(index(inner), divisor)
+                case _:
+                    return found
+
+        places = tuple(map(index, self.index)) if self.looks() else self.index
+        return replace(self, buffer=buffers.get(self.buffer, self.buffer), index=places)
 
     def data(self) -> tuple[int, ...]:
         """The numbers of the data indices, sorted."""

@@ -46,7 +46,7 @@ def evaluate(
     access leaves its buffer unclamped or when a produced buffer is read before its store.
     """
     ranges = {a.name: range(dim.value(a.extent, dims)) for a in region.axes}
-    frame = Frame(ranges, dims, region.accesses, buffers, wide, set(region.produced), factors=factors)
+    frame = Frame(ranges, dims, buffers, region.accesses, wide, set(region.produced), factors=factors)
     with np.errstate(all="ignore"):
         for number, store in enumerate(region.stores):
             frame.allocate(store.access)
@@ -79,7 +79,7 @@ def evaluate_term(
     An `In` whose name is no access reads the buffer of that name, one dimension for each of its axes.
     """
     ranges = {name: range(size) for name, size in extents.items()}
-    frame = Frame(ranges, dims or {}, accesses or {}, dict(buffers), wide)
+    frame = Frame(ranges, dims or {}, dict(buffers), accesses or {}, wide)
     with np.errstate(all="ignore"):
         value = frame.value(term)
     axes = frame.ordered(value.axes)
@@ -95,7 +95,6 @@ class Frame(Points):
     """
 
     accesses: Mapping[str, Access]
-    buffers: dict[str, Array]
     wide: bool
     pending: set[str] = field(default_factory=set)
     memo: dict[int, Field] = field(default_factory=dict)

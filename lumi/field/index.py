@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lumi import dim
@@ -52,8 +52,41 @@ class Rem:
         return f"(mod {self.index} {self.divisor})"
 
 
-Part: TypeAlias = "str | Sym | Data | Quot | Rem"
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What lies in an i32 buffer of that shape at `index`, clamped into `size` elements.
+
+    It places what a store writes where a caller says (see `hlir.op.Update`).  The size is part of it, so
+    that what it proves holds whatever lies in the buffer.
+    """
+
+    buffer: str
+    index: tuple[Index, ...]
+    shape: tuple[Extent, ...]
+    size: Extent
+
+    def __str__(self) -> str:
+        return f"(look {self.buffer} [{' '.join(map(str, self.index))}])"
+
+
+Part: TypeAlias = "str | Sym | Data | Quot | Rem | Look"
 """An axis by its name, or one of the other things an index may be made of."""
+
+
+def parts_of(part: Part) -> tuple[Index, ...]:
+    """The indices that a part is made of."""
+    match part:
+        case Quot(inner, _) | Rem(inner, _):
+            return (inner,)
+        case Look(_, inner, _, _):
+            return inner
+        case _:
+            return ()
+
+
+def hides(part: Part, axes: Iterable[str]) -> bool:
+    """Whether a part depends on one of the axes in another way than by being it."""
+    return any(not inner.axes().isdisjoint(axes) for inner in parts_of(part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +111,8 @@ class Index:
         for part, _ in self.terms:
             if isinstance(part, str):
                 found.add(part)
-            elif isinstance(part, (Quot, Rem)):
-                found |= part.index.axes()
+            for inner in parts_of(part):
+                found |= inner.axes()
         return frozenset(found)
 
     def data(self) -> frozenset[int]:
@@ -88,18 +121,28 @@ class Index:
         for part, _ in self.terms:
             if isinstance(part, Data):
                 found.add(part.number)
-            elif isinstance(part, (Quot, Rem)):
-                found |= part.index.data()
+            for inner in parts_of(part):
+                found |= inner.data()
         return frozenset(found)
+
+    def looks(self) -> tuple[Look, ...]:
+        """What it looks up in buffers."""
+        found: list[Look] = []
+        for part, _ in self.terms:
+            if isinstance(part, Look):
+                found.append(part)
+            for inner in parts_of(part):
+                found += inner.looks()
+        return tuple(found)
 
     def dims(self) -> frozenset[str]:
         """Every dim whose runtime value it mentions."""
         found: set[str] = set()
         for part, _ in self.terms:
-            if isinstance(part, Sym):
-                found |= part.extent.names() if isinstance(part.extent, dim.Dim) else set()
-            elif isinstance(part, (Quot, Rem)):
-                found |= part.index.dims()
+            for extent in _extents(part):
+                found |= extent.names() if isinstance(extent, dim.Dim) else set()
+            for inner in parts_of(part):
+                found |= inner.dims()
         return frozenset(found)
 
     @property
@@ -124,6 +167,8 @@ class Index:
                 new = Quot(part.index.map(change), part.divisor)
             elif isinstance(part, Rem):
                 new = Rem(part.index.map(change), part.divisor)
+            elif isinstance(part, Look):
+                new = replace(part, index=tuple(inner.map(change) for inner in part.index))
             else:
                 new = change(part)
             total = total + (new if isinstance(new, Index) else index([(new, 1)])).scale(coefficient)
@@ -135,6 +180,17 @@ class Index:
         if self.offset or not parts:
             parts.append(str(self.offset))
         return parts[0] if len(parts) == 1 else f"(+ {' '.join(parts)})"
+
+
+def _extents(part: Part) -> tuple[Extent, ...]:
+    """The dim expressions whose runtime values a part needs."""
+    match part:
+        case Sym(extent):
+            return (extent,)
+        case Look(_, _, shape, size):
+            return (*shape, size)
+        case _:
+            return ()
 
 
 def index(terms: Iterable[tuple[Part, int]], offset: int = 0) -> Index:

@@ -11,7 +11,7 @@ import numpy as np
 from lumi import dim
 from lumi.dtype import DType
 from lumi.field.access import Access
-from lumi.field.index import Data, Index, Quot, Rem, Sym
+from lumi.field.index import Data, Index, Look, Quot, Rem, Sym
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -42,10 +42,11 @@ class Field:
 
 @dataclass(slots=True)
 class Points:
-    """The positions that each axis runs over, in the order of arrays' dimensions, and the dims' values."""
+    """The positions that each axis runs over, in the order of arrays' dimensions, dims and buffers."""
 
     ranges: Mapping[str, range]
     dims: Mapping[str, int]
+    buffers: dict[str, Array]
 
     def places(self, access: Access, data: Field | None) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         """A numpy index into the buffer under the access's shape, and the axes of what it selects."""
@@ -89,8 +90,16 @@ class Points:
                     value = self._position(inner, axes, data) // divisor
                 case Rem(inner, divisor):
                     value = self._position(inner, axes, data) % divisor
+                case Look():
+                    value = self._looked(part, axes, data)
             total = total + coefficient * value
         return total
+
+    def _looked(self, look: Look, axes: tuple[str, ...], data: Field | None) -> Array:
+        """What an index is looked up to be."""
+        table = self.buffers[look.buffer].reshape([dim.value(size, self.dims) for size in look.shape])
+        found = table[tuple(self._position(at, axes, data) for at in look.index)] if look.index else table
+        return np.clip(found.astype(np.int64), 0, max(dim.value(look.size, self.dims) - 1, 0))
 
     def shape(self, access: Access) -> tuple[int, ...]:
         """The sizes of an access's dimensions."""

@@ -31,7 +31,7 @@ from lumi.dtype import I32, DType
 from lumi.errors import Source
 from lumi.field.access import Access
 from lumi.field.axis import AxisTable
-from lumi.field.index import Data, Index, Part, Quot, Rem, Sym, index
+from lumi.field.index import Data, Index, Look, Part, Quot, Rem, Sym, index
 from lumi.field.region import Note, Region, Store
 from lumi.field.term import Bin, Const, Gat, In, Pos, Red, Sel, Term, Un, children
 from lumi.field.traverse import postorder
@@ -103,6 +103,9 @@ def _part(part: Part) -> str:
             return f"(div {show_index(inner)} {divisor})"
         case Rem(inner, divisor):
             return f"(mod {show_index(inner)} {divisor})"
+        case Look(buffer, index, shape, size):
+            at, sizes = (" ".join(map(str, found)) for found in (map(show_index, index), shape))
+            return f"(look {buffer} [{at}] [{sizes}] {size})"
 
 
 @dataclass(slots=True)
@@ -259,6 +262,9 @@ def parse_index(form: Form, axes: AxisTable) -> Index:
             return Index(((Quot(parse_index(inner, axes), divisor), 1),))
         case List((Symbol("mod"), inner, Int(divisor))):
             return Index(((Rem(parse_index(inner, axes), divisor), 1),))
+        case List((Symbol("look"), Symbol(buffer), Vector(at), sizes, size)):
+            place = tuple(parse_index(i, axes) for i in at)
+            return index([(Look(buffer, place, expect.extents(sizes), expect.extent(size)), 1)])
         case List((Symbol("*"), Int(factor), inner)):
             return parse_index(inner, axes).scale(factor)
         case List((Symbol("+"), *parts)):

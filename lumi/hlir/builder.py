@@ -117,9 +117,13 @@ class Builder:
 
     # -- leaves
 
-    def input(self, name: str, dtype: DType, shape: Sequence[Extent]) -> Node:
-        """A tensor given at each call."""
-        return self.node(Input(name), (), dtype, shape)
+    def input(self, name: str, dtype: DType, shape: Sequence[Extent], most: Extent | None = None) -> Node:
+        """A tensor given at each call; `most` is the greatest of its integers, 0 the least."""
+        if most is not None and dtype.kind not in ("int", "uint"):
+            raise self.error("type error", f"input {name} has a :max and is {dtype}", "integers have one")
+        if most is not None and dim.bounds(most, self.dims)[0] < 0:
+            raise self.error("dim error", f"input {name} has the :max {most}", "it may not be negative")
+        return self.node(Input(name, most), (), dtype, shape)
 
     def param(self, key: str, dtype: DType, shape: Sequence[Extent], init: float | None = None) -> Node:
         """A weight."""
@@ -241,8 +245,11 @@ class Builder:
             raise self.error("shape error", f"scatter updates are {updates.type}", f"expected {want}")
         return self.node(Scatter(axis), (x, index, updates), x.dtype, x.shape)
 
-    def update(self, x: Node, y: Node, axis: int, start: Extent) -> Node:
-        """x with y written at `start` along `axis`."""
+    def update(self, x: Node, y: Node, axis: int, start: Extent | Node = 0, wrap: bool = False) -> Node:
+        """x with y written at `start` along `axis`; with `wrap` round its end.
+
+        A tensor of starts is i32, and its axes are the first ones of x.
+        """
         axis = self.axis(x, axis)
         if x.dtype != y.dtype:
             raise self.error("type error", f"update of {x.type} with {y.type}", "cast the new part")
@@ -253,7 +260,29 @@ class Builder:
             raise self.error(
                 "shape error", f"update of {x.type} with {y.type}", f"only axis {axis} may differ"
             )
-        return self.node(Update(axis, start), (x, y), x.dtype, x.shape)
+        if wrap:
+            self._check_ring(x, y, axis)
+        if not isinstance(start, Node):
+            return self.node(Update(axis, start, wrap), (x, y), x.dtype, x.shape)
+        rank = start.type.rank
+        if start.dtype is not I32 or rank > axis or start.shape != x.shape[:rank]:
+            want = f"[{' '.join(map(str, x.shape[:axis]))}]"
+            raise self.error(
+                "shape error",
+                f"an update of {x.type} along axis {axis} begins at {start.type}",
+                f"starts are i32 {want}, or of fewer of these axes",
+            )
+        return self.node(Update(axis, 0, wrap), (x, y, start), x.dtype, x.shape)
+
+    def _check_ring(self, x: Node, y: Node, axis: int) -> None:
+        """Raise unless a tensor has room for what is written round its end."""
+        size, added = x.shape[axis], y.shape[axis]
+        if not isinstance(size, int):
+            raise self.error("shape error", f"axis {axis} of {x.type} is a ring of no fixed size")
+        if dim.bounds(size - added, self.dims)[0] < 0:
+            raise self.error(
+                "shape error", f"a ring of {size} takes {added}", "it needs room for the most that is written"
+            )
 
     # -- views
 
@@ -397,6 +426,8 @@ def _sizes(node: Node) -> Iterator[Extent]:
     match node.op:
         case Symbol(extent) | Iota(extent):
             yield extent
+        case Input(_, most) if most is not None:
+            yield most
         case Update(_, start):
             yield start
         case View(Affine(rows)):

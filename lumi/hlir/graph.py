@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from lumi.dim import DimRange, Extent
 from lumi.dtype import DType
 from lumi.errors import Span
-from lumi.hlir.op import LEAVES, Op, State, Update
+from lumi.hlir.op import LEAVES, Input, Op, State, Update, View
+
+RING = 1 << 30
+"""Starts in a ring, if nothing else is known of them: i32 holds what is added to one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,26 @@ def state_of(node: Node) -> State | None:
     while isinstance(node.op, Update):
         node = node.inputs[0]
     return node.op if isinstance(node.op, State) else None
+
+
+def starts(update: Node) -> Extent:
+    """How many starts an update with starts of its own may have: those from 0 on that it is clamped into.
+
+    They are those of the input that gives them, if it tells, else all at which the new part fits.
+    """
+    x, y, given = update.inputs
+    assert isinstance(update.op, Update)
+    source = under_views(given)
+    if isinstance(source.op, Input) and source.op.most is not None:
+        return source.op.most + 1
+    return RING if update.op.wrap else x.shape[update.op.axis] - y.shape[update.op.axis] + 1
+
+
+def under_views(node: Node) -> Node:
+    """What a chain of views looks at."""
+    while isinstance(node.op, View):
+        node = node.inputs[0]
+    return node
 
 
 def walk(node: Node) -> Iterator[Node]:

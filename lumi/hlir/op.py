@@ -18,7 +18,8 @@ scatter cast) and the view, eleven are here only because a composition would not
 - `bitcast`: reading the bytes of a stored format has no arithmetic spelling.
 - `reduce-mul`: `exp2(sum(log2 x))` is wrong for zeros, negatives and integers.
 - scans: a masked reduction costs the square of the length.
-- `update`: a state is written in place; a select over the whole state would copy it.
+- `update`: a state is written in place, at starts that may be data; a select over the whole state would
+  copy it.
 
 Exact meanings: integer add, mul wrap at their width.  `mod` is `a - b*floor(a/b)` (the divisor's sign);
 `trunc-div`, `trunc-rem` round toward zero; integer division by zero gives 0 and remainder by zero gives a.
@@ -72,9 +73,10 @@ class Monoid(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A tensor given at each call."""
+    """A tensor given at each call; where `most` is told, of integers from 0 to that."""
 
     name: str
+    most: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +218,16 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """x[… n …], y[… m …]: x with y written at `start` along `axis`; in place when x is a state."""
+    """x[… n …], y[… m …]: x with y written at `start` along `axis`; in place when x is a state.
+
+    With a third input, i32 of the first axes of x, each slice of x along these has a start of its own
+    instead.  A start outside is an error in the reference, and clamped into `starts(node)` in plans.  With
+    `wrap` x is a ring: what would lie behind its end lies at its beginning.
+    """
 
     axis: int
     start: Extent
+    wrap: bool = False
 
 
 Leaf: TypeAlias = "Input | Param | State | Const | Symbol | Iota"

@@ -17,7 +17,7 @@ from lumi import dim
 from lumi.dim import Extent
 from lumi.dtype import BOOL, F32, DType, from_memory, round_to_tf32, to_memory
 from lumi.errors import LumiError
-from lumi.hlir.graph import Graph, Node
+from lumi.hlir.graph import Graph, Node, starts
 from lumi.hlir.op import (
     Affine,
     Binary,
@@ -111,8 +111,8 @@ class _Machine:
                 return np.take(args[0], args[1].astype(np.int64), axis=axis)
             case Scatter(axis):
                 return rounded(scatter(args[0], args[1], args[2], axis, node), node.dtype)
-            case Update(axis, start):
-                return self.update(args[0], args[1], axis, self.size(start), node)
+            case Update():
+                return self.update(args, node, node.op)
 
     def size(self, extent: Extent) -> int:
         try:
@@ -158,15 +158,20 @@ class _Machine:
         taken = x[tuple(places)] if places else np.broadcast_to(x, shape)
         return taken if fill is None else np.where(inside, taken, np.asarray(fill, x.dtype))
 
-    def update(self, x: Array, y: Array, axis: int, start: int, node: Node) -> Array:
-        stop = start + y.shape[axis]
-        if start < 0 or stop > x.shape[axis]:
-            size = x.shape[axis]
-            raise LumiError(
-                "run error", f"update writes {start} … {stop} of axis {axis}, size {size}", node.span
-            )
+    def update(self, args: list[Array], node: Node, op: Update) -> Array:
+        x, y = args[:2]
+        given = args[2] if len(args) > 2 else np.asarray(self.size(op.start))
+        most = self.size(starts(node)) - 1 if len(args) > 2 else int(given)
+        size, added = x.shape[op.axis], y.shape[op.axis]
         result = x.copy()
-        result[(slice(None),) * axis + (slice(start, stop),)] = y
+        for place in np.ndindex(given.shape):
+            start = int(given[place])
+            if not 0 <= start <= most or (start + added > size and not op.wrap):
+                what = f"update writes {start} … {start + added} of axis {op.axis}, size {size}"
+                raise LumiError("run error", what, node.span)
+            along = op.axis - len(place)
+            where = np.arange(start, start + added) % max(size, 1)
+            result[place][(slice(None),) * along + (where,)] = y[place]
         return result
 
 

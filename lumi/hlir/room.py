@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lumi import dim
 from lumi.dim import DimRange, Extent
-from lumi.hlir.graph import Graph, Node
+from lumi.hlir.graph import Graph, Node, starts
 from lumi.hlir.op import Affine, Update, View
 
 
@@ -57,8 +57,11 @@ def impossible(node: Node, ranges: Mapping[str, DimRange]) -> Reach | None:
 def reaches(node: Node) -> Iterator[Reach]:
     """What a slice, another view that must stay inside its input, or an update touches, axis by axis."""
     match node.op:
+        case Update(_, _, True):
+            pass
         case Update(axis, start):
-            yield Reach(node, axis, start, start + node.inputs[1].shape[axis])
+            last = starts(node) - 1 if len(node.inputs) > 2 else start
+            yield Reach(node, axis, start, last + node.inputs[1].shape[axis])
         case View(Affine(rows, None)):
             for axis, row in enumerate(rows):
                 first = last = row.offset

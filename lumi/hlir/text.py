@@ -51,7 +51,7 @@ from lumi.hlir.op import (
     View,
 )
 from lumi.syntax import expect, form
-from lumi.syntax.form import Form
+from lumi.syntax.form import Form, Keyword
 from lumi.syntax.printer import show_string
 from lumi.syntax.reader import read_one
 
@@ -121,8 +121,8 @@ def _head(op: Op) -> str:
 def _attributes(op: Op, node: Node) -> list[str]:
     type_ = f"{node.dtype} {_shape(node.shape)}"
     match op:
-        case Input(name):
-            return [show_string(name), type_]
+        case Input(name, most):
+            return [show_string(name), type_, *([] if most is None else [f":max {most}"])]
         case Param(key, init):
             return [show_string(key), type_, *([] if init is None else [f":init {_number(init)}"])]
         case State(key):
@@ -137,8 +137,8 @@ def _attributes(op: Op, node: Node) -> list[str]:
             return [f"[{' '.join(map(str, axes))}]"]
         case Scan(_, axis) | Gather(axis) | Scatter(axis):
             return [str(axis)]
-        case Update(axis, start):
-            return [str(axis), str(start)]
+        case Update(axis, start, wrap):
+            return [str(axis), str(start), *([":wrap"] if wrap else [])]
         case View(index_map):
             return _view(index_map, node)
         case Unary() | Binary() | Select():
@@ -198,7 +198,7 @@ class _Reader:
         """Bind name after name; `:in` sets the scope of what follows."""
         scope = ""
         for name, value in zip(items[::2], items[1::2], strict=True):
-            if isinstance(name, form.Keyword):
+            if isinstance(name, Keyword):
                 scope = expect.string(value)
                 continue
             self.builder.span = value.span
@@ -243,6 +243,13 @@ class _Reader:
         """A scan and its axis."""
         return self.builder.scan(kind, self.node(rest[0]), expect.integer(rest[1]))
 
+    def update(self, rest: tuple[Form, ...]) -> Node:
+        """An update, at a start or at a tensor of them."""
+        *given, axis, start = (item for item in rest if not isinstance(item, Keyword))
+        x, y, *starts = map(self.node, given)
+        at = starts[0] if starts else expect.extent(start)
+        return self.builder.update(x, y, expect.integer(axis), at, wrap=isinstance(rest[-1], Keyword))
+
     def view(self, rest: tuple[Form, ...]) -> Node:
         """An affine view, made exactly as written."""
         x, rows = self.node(rest[0]), tuple(map(_parse_row, expect.vector(rest[1])))
@@ -255,7 +262,12 @@ _BINARY = {k.value: k for k in BinaryKind}
 _MONOIDS = {k.value: k for k in Monoid}
 
 _MAKERS: dict[str, Callable[[_Reader, tuple[Form, ...]], Node]] = {
-    "input": lambda r, a: r.builder.input(expect.string(a[0]), expect.dtype(a[1]), expect.extents(a[2])),
+    "input": lambda r, a: r.builder.input(
+        expect.string(a[0]),
+        expect.dtype(a[1]),
+        expect.extents(a[2]),
+        expect.extent(a[4]) if len(a) > 4 else None,
+    ),
     "param": lambda r, a: r.builder.param(
         expect.string(a[0]),
         expect.dtype(a[1]),
@@ -273,9 +285,7 @@ _MAKERS: dict[str, Callable[[_Reader, tuple[Form, ...]], Node]] = {
     "view": lambda r, a: r.view(a),
     "gather": lambda r, a: r.builder.gather(r.node(a[0]), r.node(a[1]), expect.integer(a[2])),
     "scatter": lambda r, a: r.builder.scatter(r.node(a[0]), r.node(a[1]), r.node(a[2]), expect.integer(a[3])),
-    "update": lambda r, a: r.builder.update(
-        r.node(a[0]), r.node(a[1]), expect.integer(a[2]), expect.extent(a[3])
-    ),
+    "update": lambda r, a: r.update(a),
 }
 
 

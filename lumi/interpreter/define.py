@@ -115,12 +115,14 @@ def _input(form: Form) -> ModelInput:
     match form:
         case List((Symbol() as name, dtype, Vector() as shape)):
             return ModelInput(name, dtype, shape)
+        case List((Symbol() as name, dtype, Vector() as shape, Keyword("max"), most)):
+            return ModelInput(name, dtype, shape, most)
         case _:
             raise LumiError(
                 "form error",
                 f"{printer.show(form)} is no model input",
                 form.span,
-                hint="an input is written (tokens i32 [batch seq])",
+                hint="an input is written (tokens i32 [batch seq]), with :max n if it holds 0 … n",
             )
 
 

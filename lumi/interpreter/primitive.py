@@ -228,7 +228,19 @@ def scatter(interpreter: Interpreter, x: Value, index: Value, updates: Value, *,
 
 
 @builtin("update-slice")
-def update_slice(interpreter: Interpreter, x: Value, y: Value, *, axis: Value = 0, start: Value = 0) -> Value:
-    """x with y written at `start` along `axis`; in place when x is a state."""
+def update_slice(
+    interpreter: Interpreter,
+    x: Value,
+    y: Value,
+    *,
+    axis: Value = 0,
+    start: Value = 0,
+    wrap: Value = False,
+) -> Value:
+    """x with y written at `start` along `axis`, with `wrap` round its end; in place when x is a state.
+
+    `start` may be i32 over the first axes of x, one for each slice; one outside of x is clamped.
+    """
     a, b = tensor(interpreter, x), tensor(interpreter, y)
-    return interpreter.builder.update(a, b, integer(axis, "an axis"), extent(start))
+    place = start if isinstance(start, Node) else extent(start)
+    return interpreter.builder.update(a, b, integer(axis, "an axis"), place, flag(wrap))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lumi.dim import DimRange
+from lumi.dim import DimRange, Extent
 from lumi.dtype import DTYPES, DType
 from lumi.errors import LumiError
 from lumi.hlir.builder import Builder
@@ -15,7 +15,7 @@ from lumi.interpreter.evaluate import Interpreter
 from lumi.interpreter.library import library
 from lumi.interpreter.module import Module
 from lumi.interpreter.scope import MISSING, Scope, nearest
-from lumi.interpreter.value import Function, Outputs, Value, describe, kind_of, written
+from lumi.interpreter.value import Function, ModelInput, Outputs, Value, describe, kind_of, written
 from lumi.syntax import printer
 from lumi.syntax.form import Form, Symbol
 
@@ -51,10 +51,12 @@ def trace(
 
 
 def choose(module: Module, model: str | None) -> Function:
-    """The model called `model`, or the only one."""
+    """The model called `model`, or the only one, or the only one that the file does not import."""
     models = module.models
-    if model is None and len(models) == 1:
-        return next(iter(models.values()))
+    own = [f for f in models.values() if f.span is not None and f.span.source.name == module.name]
+    for found in (list(models.values()), own):
+        if model is None and len(found) == 1:
+            return found[0]
     if model in models:
         return models[model]
     if not models:
@@ -147,9 +149,20 @@ def _inputs(interpreter: Interpreter, function: Function, scope: Scope) -> list[
         dtype = _dtype(interpreter, declared.dtype, scope)
         sizes = declare.shape(interpreter, declared.shape, scope)
         interpreter.builder.span = declared.name.span
-        nodes.append(interpreter.builder.input(declared.name.name, dtype, sizes))
+        most = _most(interpreter, declared, scope)
+        nodes.append(interpreter.builder.input(declared.name.name, dtype, sizes, most))
         scope.names[declared.name.name] = nodes[-1]
     return nodes
+
+
+def _most(interpreter: Interpreter, declared: ModelInput, scope: Scope) -> Extent | None:
+    """The greatest integer that an input may hold, if it tells."""
+    if declared.most is None:
+        return None
+    try:
+        return builtin.extent(interpreter.evaluate(declared.most, scope))
+    except LumiError as error:
+        raise error.at(declared.most.span) from None
 
 
 def _dtype(interpreter: Interpreter, form: Form, scope: Scope) -> DType:

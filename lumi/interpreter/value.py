@@ -54,11 +54,12 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """`(name dtype [dims])`: dtype and shape are evaluated once the configuration is known."""
+    """`(name dtype [dims] :max n)`: all but the name is evaluated once the configuration is known."""
 
     name: Symbol
     dtype: Form
     shape: Form
+    most: Form | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

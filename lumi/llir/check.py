@@ -89,6 +89,12 @@ def _access_faults(kernel: Kernel) -> Iterator[str]:
             count = len(statement.data) if isinstance(statement, Load) else 0
             if any(not 0 <= number < count for number in access.data()):
                 yield f"indexes {access.buffer} by data that is not given"
+            looks = access.looks()
+            if looks and isinstance(statement, Load):
+                yield f"looks up where to load of {access.buffer}, as only stores may"
+            for look in looks:
+                if len(look.index) != len(look.shape):
+                    yield f"takes {len(look.index)} indices of {look.buffer}, which has {len(look.shape)}"
 
 
 def _operator_faults(kernel: Kernel) -> Iterator[str]:

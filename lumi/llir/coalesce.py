@@ -14,7 +14,7 @@ from itertools import pairwise
 from lumi import dim
 from lumi.dim import Extent
 from lumi.field.access import Access
-from lumi.field.index import Index, Quot, Rem, index
+from lumi.field.index import Index, hides, index
 from lumi.field.term import In, Pos, Term, children
 from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Position, Reduce, Statement, Store, accesses, walk
 
@@ -108,14 +108,11 @@ class _Pair:
     def _index(self, found: Index) -> Index | None:
         coefficients = {part: c for part, c in found.terms if isinstance(part, str)}
         step = coefficients.get(self.inner, 0)
-        hidden = any(self._hides(part) for part, _ in found.terms)
+        hidden = any(hides(part, (self.outer, self.inner)) for part, _ in found.terms)
         if hidden or not step or coefficients.get(self.outer, 0) != step * dim.value(self.size, {}):
             return None
         rest = [(part, c) for part, c in found.terms if part not in (self.outer, self.inner)]
         return index([*rest, (self.name, step)], found.offset)
-
-    def _hides(self, part: object) -> bool:
-        return isinstance(part, Quot | Rem) and bool(part.index.axes() & {self.outer, self.inner})
 
     def _certain(self, access: Access) -> Access:
         found = self.access(access)

@@ -14,7 +14,6 @@ from typing import TypeAlias
 from lumi.dim import Dim, Extent
 from lumi.dtype import DType
 from lumi.field.access import Access
-from lumi.field.index import Index, Quot, Rem, Sym
 from lumi.field.term import In, Term, children
 
 Operand: TypeAlias = "str | float"
@@ -214,12 +213,13 @@ def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def accesses(kernel: Kernel) -> Iterator[tuple[Access, bool]]:
-    """Every access with whether it writes."""
+    """Every access with whether it writes; behind a store, what its place is looked up with."""
     for statement in walk(kernel.body):
         if isinstance(statement, Load):
             yield statement.access, False
         elif isinstance(statement, Store):
             yield statement.access, True
+            yield from ((look, False) for look in statement.access.looks())
 
 
 def buffers(kernel: Kernel) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ def dims(kernel: Kernel) -> tuple[str, ...]:
     found = {n for e in kernel.axes.values() for n in _names(e)}
     for access, _ in accesses(kernel):
         found |= {n for e in access.shape for n in _names(e)}
-        found |= {n for i in access.index for n in _index_names(i)}
+        found |= {n for i in access.index for n in i.dims()}
     for statement in walk(kernel.body):
         if isinstance(statement, Symbol):
             found.add(statement.name)
@@ -248,14 +248,6 @@ def dims(kernel: Kernel) -> tuple[str, ...]:
 
 def _names(extent: Extent) -> frozenset[str]:
     return extent.names() if isinstance(extent, Dim) else frozenset()
-
-
-def _index_names(index: Index) -> Iterator[str]:
-    for part, _ in index.terms:
-        if isinstance(part, Sym):
-            yield from _names(part.extent)
-        elif isinstance(part, (Quot, Rem)):
-            yield from _index_names(part.index)
 
 
 def _term_names(term: Term) -> Iterator[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from lumi.dim import Extent
 from lumi.dtype import I32
 from lumi.field.access import Access
-from lumi.field.index import Index, Part, Quot, Rem, index, of_axis
+from lumi.field.index import Index, Part, Quot, Rem, hides, index, of_axis
 from lumi.llir.coalesce import mapped
 from lumi.llir.kernel import Kernel, Loop, Map, Position, Statement, walk
 
@@ -146,9 +146,7 @@ class _Merged:
             joined, size = joined.scale(inner) + access.index[place], size * inner
         steps = {part: c for part, c in joined.terms if isinstance(part, str)}
         step = steps.get(self.members[-1], 0)
-        hidden = any(
-            isinstance(p, Quot | Rem) and p.index.axes() & set(self.members) for p, _ in joined.terms
-        )
+        hidden = any(hides(p, self.members) for p, _ in joined.terms)
         if hidden or [steps.get(a, 0) for a in self.members] != [step * n for n in self.steps]:
             return None
         rest = [(part, c) for part, c in joined.terms if part not in self.members]

@@ -229,7 +229,7 @@ def _is_direct(parts: _Parts) -> bool:
     stored = {summed, a} if summed == F32 and a == b else {summed}
     fits = (a, b, summed) in FACTORS and others[-1] in stored and len(set(others)) == 1
     exact = all(x.dtype in (x.access.dtype, summed) for x in parts.loads)
-    return fits and exact and not any(x.clamp or x.data() for x in accesses)
+    return fits and exact and not any(x.clamp or x.data() or x.looks() for x in accesses)
 
 
 def _terms(

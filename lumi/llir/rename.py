@@ -76,8 +76,7 @@ def _carry(carry: Carry, over: Names) -> Carry:
 
 
 def _access(access: Access, to: Names, over: Names) -> Access:
-    index = tuple(i.rename(over) for i in access.index)
-    return replace(access, buffer=to.get(access.buffer, access.buffer), index=index)
+    return replace(access, index=tuple(i.rename(over) for i in access.index)).renamed(to)
 
 
 def _term(term: Term, over: Names) -> Term:

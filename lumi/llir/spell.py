@@ -6,14 +6,15 @@ The code it is put into has `clamp`, `floor_div` and `floor_mod`, and the dims a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from lumi import dim
 from lumi.dim import Extent, Quotient, Remainder
+from lumi.dtype import I32
 from lumi.field.access import Access
-from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
+from lumi.field.index import Data, Index, Look, Part, Quot, Rem, Sym, hides
 
 Coordinate: TypeAlias = "Callable[[str], tuple[str, int]]"
 """The C variable of an axis and an offset from it."""
@@ -38,7 +39,7 @@ def step(access: Access, axis: str) -> Extent | None:
         for part, coefficient in index.terms:
             if part == axis:
                 total = total + stride * coefficient
-            elif isinstance(part, (Quot, Rem)) and axis in part.index.axes():
+            elif hides(part, (axis,)):
                 return None
     return total
 
@@ -46,31 +47,48 @@ def step(access: Access, axis: str) -> Extent | None:
 def is_row(access: Access, axis: str) -> bool:
     """Whether neighbours along `axis` are neighbours in memory wherever no index leaves its dimension."""
     *outer, last = access.index
-    once = sum(
-        axis in part.index.axes() if isinstance(part, (Quot, Rem)) else part == axis for part, _ in last.terms
-    )
+    once = sum(part == axis or hides(part, (axis,)) for part, _ in last.terms)
     return once == 1 and (axis, 1) in last.terms and not any(axis in index.axes() for index in outer)
 
 
-def element(access: Access, at: Coordinate, data: DataText) -> str:
-    """C for the number of the element, counted from the start of the buffer."""
-    return str(_element(access, len(access.index), at, data))
+def element(access: Access, at: Coordinate, data: DataText, buffers: Mapping[str, str]) -> str:
+    """C for the number of the element, counted from the start of the buffer.
+
+    `buffers` names the pointers to the buffers in which a place is looked up.
+    """
+    return str(_element(access, len(access.index), _Terms(at, data, buffers)))
 
 
 def row(access: Access, at: Coordinate, data: DataText) -> tuple[str, str, str]:
     """C for the element that begins a row, the place in the row before it is clamped, and the row's size."""
-    place = _Linear(at, data)
+    terms = _Terms(at, data, {})
+    place = _Linear(terms)
     place.add(access.index[-1], 1)
-    return str(_element(access, len(access.index) - 1, at, data)), str(place), extent(access.shape[-1])
+    return str(_element(access, len(access.index) - 1, terms)), str(place), extent(access.shape[-1])
 
 
-def _element(access: Access, count: int, at: Coordinate, data: DataText) -> _Linear:
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """C for what an index is made of."""
+
+    at: Coordinate
+    data: DataText
+    buffers: Mapping[str, str]
+
+    def looked(self, look: Look) -> str:
+        """What lies in a buffer, clamped."""
+        access = Access(look.buffer, look.index, look.shape, I32)
+        place = f"{self.buffers[look.buffer]}[{_element(access, len(look.index), self)}]"
+        return f"clamp({place}, {extent(look.size)})"
+
+
+def _element(access: Access, count: int, terms: _Terms) -> _Linear:
     """The first `count` indices, each times the distance between its neighbours."""
-    linear = _Linear(at, data)
-    terms = zip(access.index, access.shape, strides(access), strict=True)
-    for index, size, stride in itertools.islice(terms, count):
+    linear = _Linear(terms)
+    dimensions = zip(access.index, access.shape, strides(access), strict=True)
+    for index, size, stride in itertools.islice(dimensions, count):
         if access.clamp or index.data():
-            place = _Linear(at, data)
+            place = _Linear(terms)
             place.add(index, 1)
             linear.add_text(f"clamp({place}, {extent(size)})", stride)
         else:
@@ -82,13 +100,12 @@ def _element(access: Access, count: int, at: Coordinate, data: DataText) -> _Lin
 class _Linear:
     """A sum of C terms, each times a dim expression, plus a dim expression."""
 
-    at: Coordinate
-    data: DataText
+    known: _Terms
     terms: dict[str, Extent]
     constant: Extent
 
-    def __init__(self, at: Coordinate, data: DataText) -> None:
-        self.at, self.data, self.terms, self.constant = at, data, {}, 0
+    def __init__(self, known: _Terms) -> None:
+        self.known, self.terms, self.constant = known, {}, 0
 
     def add(self, index: Index, factor: Extent) -> None:
         self.constant = self.constant + factor * index.offset
@@ -98,20 +115,22 @@ class _Linear:
     def _add_part(self, part: Part, factor: Extent) -> None:
         match part:
             case str():
-                variable, offset = self.at(part)
+                variable, offset = self.known.at(part)
                 self.constant = self.constant + factor * offset
                 self.add_text(variable, factor)
             case Sym(extent):
                 self.constant = self.constant + factor * extent
             case Data(number):
-                self.add_text(f"(int64_t){self.data(number)}", factor)
+                self.add_text(f"(int64_t){self.known.data(number)}", factor)
             case Quot(index, divisor):
                 self.add_text(f"floor_div({self._inner(index)}, {divisor})", factor)
             case Rem(index, divisor):
                 self.add_text(f"floor_mod({self._inner(index)}, {divisor})", factor)
+            case Look():
+                self.add_text(self.known.looked(part), factor)
 
     def _inner(self, index: Index) -> str:
-        inner = _Linear(self.at, self.data)
+        inner = _Linear(self.known)
         inner.add(index, 1)
         return str(inner)
 

@@ -201,8 +201,8 @@ def _aligned(node: Node, below: Node) -> Iterator[tuple[int, int]]:
             elif below is updates:
                 yield from ((k, k) for k in range(rank) if k != axis)
         case Update(axis):
-            base, part = node.inputs
-            if below is base:
+            base, part, *starts = node.inputs
+            if below is base or below in starts:
                 yield from ((k, k) for k in range(rank))
             if below is part:
                 yield from ((k, k) for k in range(rank) if k != axis)

@@ -2,7 +2,8 @@
 
 A *task* is a node that a region computes, or copies because someone asks for memory of its own.  Leaves
 are in memory already; a view belongs to whoever reads it; and a *free* value, made elementwise from
-params, positions and constants (a mask, 1 + w, a dequantised weight), belongs to every reader.
+params, positions and constants (a mask, 1 + w, a dequantised weight), belongs to every reader.  So do
+integers and truth values made elementwise from inputs: what masks a sequence whose length a caller gives.
 
 An update on the way from a state to its new value is written into the state's buffer, if everything
 that reads an earlier version of the state can run before.  Otherwise it is an ordinary value, and the
@@ -12,12 +13,13 @@ state is copied afterwards.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lumi.hlir.graph import Graph, Node
+from lumi.hlir.graph import Graph, Node, under_views
 from lumi.hlir.op import (
     Binary,
     Bitcast,
@@ -124,11 +126,19 @@ def _update_name(key: str, node: Node, found: Order) -> str:
 
 
 def free_values(graph: Graph) -> frozenset[int]:
-    """The free values of a graph: what is made elementwise from params, positions and constants."""
+    """The free values of a graph: what is made elementwise from params, positions and constants.
+
+    Integers may be inputs, too, for as long as they are not made floats.
+    """
     found: set[int] = set()
+    given: set[int] = set()
     for node in graph.nodes:
+        if isinstance(node.op, Input) or any(i.id in given for i in node.inputs):
+            if node.dtype.is_float:
+                continue
+            given.add(node.id)
         match node.op:
-            case Const() | Symbol() | Iota() | Param():
+            case Const() | Symbol() | Iota() | Param() | Input():
                 found.add(node.id)
             case Binary() | Select() | Cast() | Bitcast() | View() | Unary(UnaryKind.FLOOR):
                 if all(i.id in found for i in node.inputs):
@@ -145,20 +155,23 @@ def _is_whole(node: Node) -> bool:
     return isinstance(node.op, Cast) and node.inputs[0].dtype.kind in ("int", "uint")
 
 
-def under_views(node: Node) -> Node:
-    """What a chain of views looks at."""
-    while isinstance(node.op, View):
-        node = node.inputs[0]
-    return node
-
-
 def _chain(key: str, node: Node) -> list[Node]:
-    """The updates from the state `key` to its new value, first to last; none when there is more to it."""
+    """The updates from the state `key` to its new value, first to last; none when there is more to it.
+
+    What begins at data ends the chain, unless the data is an input: a kernel knows that before it runs.
+    """
     chain: list[Node] = []
     while isinstance(node.op, Update):
         chain.append(node)
         node = node.inputs[0]
-    return chain[::-1] if isinstance(node.op, State) and node.op.key == key else []
+    if not isinstance(node.op, State) or node.op.key != key:
+        return []
+    return list(itertools.takewhile(_is_placed, reversed(chain)))
+
+
+def _is_placed(update: Node) -> bool:
+    """Whether it is known before a call where an update writes."""
+    return all(isinstance(under_views(given).op, Input) for given in update.inputs[2:])
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from lumi.dim import Extent
-from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
+from lumi.field.index import Data, Index, Look, Part, Quot, Rem, Sym
 from lumi.field.term import Const, Term
 from lumi.lower.maker import Maker
 from lumi.lower.space import Space
@@ -47,6 +47,8 @@ class Positions:
                 return self.make.quotient(self.of(inner), divisor, self.space.starts(inner))
             case Rem(inner, divisor):
                 return self.make.remainder(self.of(inner), divisor)
+            case Look():
+                raise AssertionError("what is looked up places stores, which are no values")
 
     def conditions(self, limits: Iterable[Limit]) -> list[Term] | None:
         """What must hold for every index to be within its limits; None when it never does.

@@ -9,7 +9,7 @@ from itertools import repeat
 from lumi.dim import Extent
 from lumi.dtype import I64
 from lumi.field.index import Index, of_extent
-from lumi.hlir.graph import Node, state_of
+from lumi.hlir.graph import Node, starts, state_of
 from lumi.hlir.op import (
     Affine,
     Binary,
@@ -87,10 +87,8 @@ class Reader:
                 return self._gather(node, axis, role, inside)
             case Scatter(axis):
                 return self._scatter(node, axis, role, inside)
-            case Update(axis, start):
-                base, part = node.inputs
-                shifted = _replace(role, axis, role[axis] + of_extent(0 - start))
-                return Reading((Read(base, role, inside), Read(part, shifted, False)))
+            case Update():
+                return self._update(node, node.op, role, inside)
 
     # -- one op each
 
@@ -143,6 +141,28 @@ class Reader:
 
     def _leaves(self, place: Index, size: Extent) -> bool:
         return not (self._space.starts(place) and self._space.ends(place, size))
+
+    def _update(self, node: Node, op: Update, role: Role, inside: bool) -> Reading:
+        base, part, *given = node.inputs
+        place, needed = of_extent(op.start), list[Read]()
+        for start in given:
+            asked = Read(start, role[: start.type.rank], inside)
+            place = self._space.datum(start, asked.role, starts(node))
+            needed.append(asked)
+        shifted = role[op.axis] + place.scale(-1)
+        size = base.shape[op.axis]
+        if op.wrap and isinstance(size, int):
+            shifted = self._space.divide(shifted, size)[1]
+        return Reading(
+            (Read(base, role, inside), Read(part, _replace(role, op.axis, shifted), False), *needed)
+        )
+
+    def start(self, update: Node, role: Role) -> Read:
+        """The element of an input at which an update begins for the element `role` of its new part."""
+        asked = Read(update.inputs[2], role[: update.inputs[2].type.rank], True)
+        while isinstance(asked.node.op, View):
+            (asked,) = self.read(asked.node, asked.role, True).reads
+        return asked
 
     def _scatter(self, node: Node, axis: int, role: Role, inside: bool) -> Reading:
         base, index, updates = node.inputs

@@ -44,7 +44,7 @@ class Requests:
         self.readings: dict[tuple[int, Role], Reading] = {}
         self.stored: list[Stored] = []
         self.notes: list[Note] = []
-        self._reader = reader
+        self.reader = reader
         self._needed: dict[int, str] = {}
         self._roots: dict[int, list[Root]] = defaultdict(list)
         for root in part.roots:
@@ -94,7 +94,7 @@ class Requests:
             return ""
         if node.id in self._needed:
             return self._needed[node.id]
-        if isinstance(node.op, Gather) and any(self._has_two_data(node, node.op, r) for r in roles):
+        if any(self._has_two_data(node, r) for r in roles):
             return "read at an index that depends on data"
         if isinstance(node.op, View) or node.id not in self._heavy or not roles:
             return ""
@@ -104,15 +104,21 @@ class Requests:
             return f"heavy, read at {_show(roles[0])}"
         return ""
 
-    def _has_two_data(self, node: Node, op: Gather, role: Role) -> bool:
-        """Whether the table would be read at two indices that depend on data."""
-        rank = node.inputs[1].type.rank
-        return any(at.data() for at in (*role[: op.axis], *role[op.axis + rank :]))
+    def _has_two_data(self, node: Node, role: Role) -> bool:
+        """Whether an input would be read at two indices that depend on data."""
+        match node.op:
+            case Gather(axis):
+                kept = (*role[:axis], *role[axis + node.inputs[1].type.rank :])
+            case Update() if len(node.inputs) > 2:
+                kept = role
+            case _:
+                return False
+        return any(at.data() for at in kept)
 
     def _read(self, node: Node, role: Role, inside: bool) -> None:
         if 0 in node.shape:
             return
-        reading = self._reader.read(node, role, inside)
+        reading = self.reader.read(node, role, inside)
         self.readings[node.id, role] = reading
         for read in reading.reads:
             self._request_read(read)

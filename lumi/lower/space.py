@@ -10,7 +10,7 @@ from typing import TypeAlias
 from lumi import dim
 from lumi.dim import DimRange, Extent
 from lumi.field.axis import AxisTable
-from lumi.field.index import Data, Index, Part, Quot, Rem, Sym, index
+from lumi.field.index import Data, Index, Look, Part, Quot, Rem, Sym, index
 from lumi.hlir.graph import Node
 from lumi.lower.factor import Atom, Factors
 
@@ -126,6 +126,8 @@ class Space:
                 return found and (found[0] // divisor, found[1] // divisor)
             case Rem(_, divisor):
                 return 0, divisor - 1
+            case Look(_, _, _, size):
+                return 0, size - 1
 
     def starts(self, at: Index) -> bool:
         """Whether an index is never negative."""

@@ -8,11 +8,11 @@ from typing import TypeAlias
 from lumi import dim
 from lumi.dtype import I32, I64, DType
 from lumi.field.access import Access
-from lumi.field.index import Data, Index, of_extent
+from lumi.field.index import Data, Index, Look, of_extent
 from lumi.field.region import Store
 from lumi.field.term import Const as Number
 from lumi.field.term import Term
-from lumi.hlir.graph import Node
+from lumi.hlir.graph import Node, starts
 from lumi.hlir.op import (
     Affine,
     Binary,
@@ -74,15 +74,27 @@ class Terms:
     def _store(self, stored: Stored) -> Store:
         node, role = stored.node, stored.role
         match stored.kind, node.op:
-            case Rooted.WRITE, Update(axis, start):
+            case Rooted.WRITE, Update():
                 term = self._term((node.inputs[1], role))
-                role = tuple(at + of_extent(start) if k == axis else at for k, at in enumerate(role))
+                role = self._written(node, node.op, role)
             case Rooted.COPY, _:
                 term = self._term((node, role))
             case _:
                 term = self._root(node, role)
         buffer = self._buffer(node, stored.kind is Rooted.COPY)
         return Store(term, Access(buffer, role, node.shape, node.dtype))
+
+    def _written(self, node: Node, op: Update, role: Role) -> Role:
+        """The element of a state that an element of an update's new part goes to."""
+        start = of_extent(op.start)
+        if len(node.inputs) > 2:
+            found = self._requests.reader.start(node, role)
+            look = Look(self._buffer(found.node), found.role, found.node.shape, starts(node))
+            start = Index(((look, 1),))
+        place, size = role[op.axis] + start, node.shape[op.axis]
+        if op.wrap and isinstance(size, int):
+            place = self._space.divide(place, size)[1]
+        return (*role[: op.axis], place, *role[op.axis + 1 :])
 
     def _buffer(self, node: Node, copy: bool = False) -> str:
         name = self._requests.part.buffer(node, copy)
@@ -313,7 +325,7 @@ class Terms:
         return self._bits.piece(args[0], source, node.dtype, self._positions.of(role[-1]))
 
     def _update(self, node: Node, axis: int, role: Role) -> Term:
-        base, part = self._reads(node, role)
+        base, part = self._reads(node, role)[:2]
         limits = [Limit(part.role[axis], part.node.shape[axis])]
         return self._within(limits, self._of(part), self._of(base), node.dtype)
 

@@ -89,6 +89,10 @@ def _check_names(plan: Plan) -> None:
     for name, r in plan.dims.items():
         if name != r.name or not 0 <= r.low <= r.high:
             raise plan_error(f"dim {name} has the range {r.low} … {r.high}")
+    for s in plan.inputs:
+        unknown = s.most.names() - set(plan.dims) if isinstance(s.most, Dim) else set()
+        if unknown:
+            raise plan_error(f"input {s.name} holds no more than dim {min(unknown)}, which does not exist")
     if not plan.variants:
         raise plan_error("the plan has no variant")
 

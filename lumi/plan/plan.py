@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeAlias
 
 from lumi.dim import Dim, DimRange, Extent
 from lumi.dtype import DType
 from lumi.llir.json import Json
 from lumi.llir.kernel import Kernel, Schedule, Step
 
-FORMAT = 4
+FORMAT = 5
 """Version of the file format; a file of another version is refused."""
 
 ALIGNMENT = 256
 """Bytes: every buffer begins at a multiple of it."""
+
+
+Limit: TypeAlias = "Dim | int | None"
+"""The greatest of the integers of an input; None where they may be any."""
 
 
 class Role(Enum):
@@ -112,19 +117,24 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """An input, an output or a state as callers see it."""
+    """An input, an output or a state as callers see it.
+
+    Where `most` is told, its integers are from 0 to that.
+    """
 
     name: str
     dtype: DType
     shape: tuple[Extent, ...]
+    most: Limit = None
 
     def dims(self) -> tuple[str, ...]:
         """The dims that the shape depends on, sorted."""
         return tuple(sorted({n for size in self.shape if isinstance(size, Dim) for n in size.names()}))
 
     def __str__(self) -> str:
-        """`tokens i32 [batch seq]`."""
-        return f"{self.name} {self.dtype} [{' '.join(map(str, self.shape))}]"
+        """`tokens i32 [batch seq]`, `past i32 [batch] :max longest`."""
+        limit = "" if self.most is None else f" :max {self.most}"
+        return f"{self.name} {self.dtype} [{' '.join(map(str, self.shape))}]{limit}"
 
 
 @dataclass(frozen=True, slots=True)

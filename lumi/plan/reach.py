@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lumi.dim import Extent
 from lumi.field.access import Access
-from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
+from lumi.field.index import Data, Index, Look, Part, Quot, Rem, Sym
 from lumi.field.region import Region
 from lumi.llir import kernel as llir
 from lumi.llir.kernel import Kernel
@@ -95,6 +95,8 @@ def _part(part: Part, axes: Mapping[str, Extent]) -> tuple[Extent, Extent]:
             return low // divisor, high // divisor
         case Rem(_, divisor):
             return 0, divisor - 1
+        case Look(_, _, _, size):
+            return 0, size - 1
         case Data():
             raise ValueError(f"{part} can be any number")
 
@@ -103,11 +105,13 @@ def gaps(access: Access, axes: Mapping[str, Extent]) -> Iterator[tuple[int, Exte
     """For each dimension of an access, the room before its least and behind its greatest index.
 
     Negative room is an element that does not exist.  Indices that data decides are clamped by every
-    device, and so are all indices of an access that says so.
+    device, and so are all indices of an access that says so.  What is looked up is clamped into a size,
+    which has to be one at least.
     """
     for number, (index, size) in enumerate(zip(access.index, access.shape, strict=True)):
         if access.clamp or index.data():
             continue
+        yield from ((number, look.size - 1) for look in index.looks())
         low, high = interval(index, axes)
         yield number, low
         yield number, size - 1 - high
@@ -117,4 +121,5 @@ def room(region: Region) -> list[Extent]:
     """The room that the accesses of a region must have."""
     axes = {axis.name: axis.extent for axis in region.axes}
     accesses = [*region.accesses.values(), *(s.access for s in region.stores)]
+    accesses += [look for access in accesses for look in access.looks()]
     return list(dict.fromkeys(gap for access in accesses for _, gap in gaps(access, axes)))

@@ -46,7 +46,8 @@ def _range(r: DimRange) -> str:
 
 
 def _signature(s: Signature) -> str:
-    return f'"{s.name}" {s.dtype} [{" ".join(map(str, s.shape))}]'
+    limit = "" if s.most is None else f" :max {s.most}"
+    return f'"{s.name}" {s.dtype} [{" ".join(map(str, s.shape))}]{limit}'
 
 
 def _binding(b: Binding) -> str:

@@ -26,6 +26,7 @@ from lumi.runtime.model import Model, load_model
 from lumi.runtime.params import Arrays, Random, Source
 from lumi.runtime.route import Route, route
 from lumi.runtime.states import States
+from lumi.runtime.values import check_values
 
 Weights: TypeAlias = "Source | Mapping[str, Array] | str | Path | None"
 """A checkpoint, arrays by key, the path of a checkpoint, or nothing."""
@@ -83,6 +84,7 @@ class Session:
         self._lock = threading.RLock()
         self._began = copy.copy(model.device.counters)
         self._signatures = {s.name: (s, s.dtype.storage, len(s.shape)) for s in model.plan.inputs}
+        self._limited = [s for s in model.plan.inputs if s.most is not None]
         self._routes: dict[tuple[object, ...], Route] = {}
         self._ready: dict[tuple[int, tuple[tuple[str, int], ...]], _Ready] = {}
         self._arena: Memory | None = None
@@ -145,6 +147,8 @@ class Session:
             number, bound = self._look_up(kind, given, dims)
         else:
             number = known.variant
+        for signature in self._limited:
+            check_values(signature, given[signature.name], bound)
         ready, is_lent = self._prepare(number, given), False
         for name, one in given.items():
             place = ready.inputs[name]

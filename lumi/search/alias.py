@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from lumi.field.access import Access
-from lumi.field.index import Index, Part, Quot, Rem
+from lumi.field.index import Index, Look, Part, Quot, Rem
 from lumi.field.region import Region
 from lumi.search.dag import (
     Apply,
@@ -108,5 +108,7 @@ class _Form:
                 return "div", self._index(index), divisor
             case Rem(index, divisor):
                 return "mod", self._index(index), divisor
+            case Look(buffer, place, shape, size):
+                return "look", buffer, tuple(map(self._index, place)), shape, size
             case _:
                 return part

@@ -68,6 +68,7 @@ def accesses(region: Region) -> Iterator[Access]:
     yield from region.accesses.values()
     for store in region.stores:
         yield store.access
+        yield from store.access.looks()
 
 
 def _shape(access: Access, dims: Mapping[str, int]) -> tuple[int, ...]:

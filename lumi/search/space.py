@@ -89,7 +89,8 @@ class Space:
         writers = sum(s.access.buffer == access.buffer for s in self.region.stores)
         exact = access.dtype in (self.dtype(root), self.storage(root))
         broadcast = self.region.axes.mask(access.axes()) & ~self.egraph.free.get(root, 0)
-        return writers == 1 and exact and not access.data() and not broadcast
+        decided = access.data() or access.looks()
+        return writers == 1 and exact and not decided and not broadcast
 
     def names(self, mask: int) -> tuple[str, ...]:
         """The axes of a mask, in memory order."""

@@ -14,7 +14,7 @@ from lumi.dtype import DTYPES, F32, I32
 from lumi.errors import LumiError, Source
 from lumi.field.access import Access
 from lumi.field.axis import AxisTable
-from lumi.field.index import Data, Index, Quot, Rem, Sym, index, of_axis
+from lumi.field.index import Data, Index, Look, Quot, Rem, Sym, index, of_axis
 from lumi.field.region import Note, Region, Store
 from lumi.field.term import BINARY, UNARY, Bin, Const, Gat, In, Pos, Red, Sel, Term, Un
 from lumi.field.text import parse, show, show_body
@@ -49,6 +49,7 @@ INDICES = st.recursive(
         st.tuples(inner, st.integers(-4, 4)).map(lambda p: p[0].scale(p[1])),
         st.tuples(inner, st.integers(1, 9)).map(lambda p: index([(Quot(*p), 1)])),
         st.tuples(inner, st.integers(1, 9)).map(lambda p: index([(Rem(*p), 1)])),
+        st.tuples(inner, st.integers(1, 9)).map(lambda p: index([(Look("B9", (p[0],), (p[1],), p[1]), 1)])),
     ),
     max_leaves=5,
 )

@@ -9,13 +9,14 @@ import pytest
 from lumi.dtype import F32, I32
 from lumi.errors import LumiError
 from lumi.field.access import Access
-from lumi.field.index import Data, Index, index, of_axis
+from lumi.field.index import Data, Index, Look, index, of_axis
 from lumi.llir.check import check
 from lumi.llir.kernel import Carry, Dot, Kernel, Load, Loop, Map, Position, Reduce, Statement, Store
 
 ROW = Access("B0", (of_axis("i"), of_axis("j")), (4, 8), F32)
 OUT = Access("B1", (of_axis("i"),), (4,), F32)
 LOAD = Load("x", ROW, (), ("i", "j"), F32)
+LOOK = Look("B2", (of_axis("i"),), (4,), 4)
 SUM = Carry("sum", "before", "after", "total", ("i",), F32)
 
 
@@ -47,6 +48,12 @@ FAULTS = {
     "takes 1 indices of B0, which has 2": plain(replace(LOAD, access=replace(ROW, index=(Index(),)))),
     "indexes B0 by data that is not given": plain(
         replace(LOAD, access=replace(ROW, index=(index([(Data(0), 1)]), Index())))
+    ),
+    "looks up where to load of B0": plain(
+        replace(LOAD, access=replace(ROW, index=(index([(LOOK, 1)]), of_axis("j"))))
+    ),
+    "takes 1 indices of B2, which has 2": summed(
+        Store(replace(OUT, index=(index([(replace(LOOK, shape=(4, 2)), 1)]),)), "x", ("i",))
     ),
     "gives 1 operands to add": summed(Map("y", "add", ("x",), ("i", "j"), F32)),
     "gives 1 operands to launder": summed(Map("y", "launder", ("x",), ("i", "j"), F32)),

@@ -42,4 +42,4 @@ def test_row_is_the_element_taken_apart() -> None:
         return f"x_{axis}", 0
 
     assert spell.row(access, at, str) == ("clamp(x_i, 4) * 9", "x_j + x_k + -2", "9")
-    assert spell.element(access, at, str) == "clamp(x_i, 4) * 9 + clamp(x_j + x_k + -2, 9)"
+    assert spell.element(access, at, str, {}) == "clamp(x_i, 4) * 9 + clamp(x_j + x_k + -2, 9)"

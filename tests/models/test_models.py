@@ -24,7 +24,7 @@ FILES = sorted(paths.data("models").glob("*.lumi"))
 
 
 def module_of(path: Path) -> Module:
-    return load(Source(path.name, path.read_text()))
+    return load(Source(str(path), path.read_text()))
 
 
 def model(name: str, entry: str | None = None, **config: Any) -> Graph:

@@ -92,7 +92,7 @@ def nest(main: dict[str, Any]) -> None:
         ({"plan.json": b"[1]"}, "no format version"),
         ({"plan.json": b"\xff\xfe"}, "is no plan, or is damaged"),
         ({"plan.json": b"[" * 100_000}, "is no plan, or is damaged"),
-        (edited(set_format), "it has format 5, this Lumi reads format 4"),
+        (edited(set_format), "it has format 6, this Lumi reads format 5"),
         (edited(drop_plan), "plan: expected"),
         (edited(set_name), "plan.name: expected a string, found 7"),
         (edited(set_arena), "arena: expected an integer"),

@@ -53,6 +53,16 @@ def test_window_sees_the_last_keys(window: int) -> None:
     np.testing.assert_allclose(found, attention(**x, seen=(j <= p) & (p < j + window)), atol=2e-5)
 
 
+@pytest.mark.parametrize("window", [None, 3])
+def test_each_sequence_starts_at_its_own_position(window: int | None) -> None:
+    x, starts = inputs(3, 9, kv_heads=2), np.array([0, 6], np.int32)
+    p = np.arange(3)[None, :, None] + starts[:, None, None]
+    j = np.arange(9)[None, None]
+    seen = (j <= p) & (p < j + (window or 100))
+    text = f"(sdpa q k v :causal true :start at :window {window or 'nil'})"
+    np.testing.assert_allclose(run(text, at=starts, **x), attention(**x, seen=seen[:, None]), atol=2e-5)
+
+
 def test_rows_that_see_nothing_are_0_beside_others() -> None:
     x = inputs(6, 4)
     p, j = positions(6, 4)

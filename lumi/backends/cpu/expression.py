@@ -181,7 +181,8 @@ class Expressions:
     def pointer(self, access: Access, data: dict[int, Value], copy: Copy, lane: int = 0) -> str:
         """C for the address of an element; `lane` counts from the first of the lanes."""
         at, index = self._coordinates(data, copy, lane)
-        return f"{self.w.buffers[access.buffer]} + {spell.element(access, at, index)}"
+        pointers = self.w.buffers
+        return f"{pointers[access.buffer]} + {spell.element(access, at, index, pointers)}"
 
     def _coordinates(
         self, data: dict[int, Value], copy: Copy, lane: int

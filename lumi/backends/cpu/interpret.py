@@ -16,7 +16,7 @@ import numpy as np
 from lumi import dim
 from lumi.dtype import BOOL, F64, I32, DType
 from lumi.field.access import Access
-from lumi.field.index import Data, Index, Part, Quot, Rem, Sym
+from lumi.field.index import Data, Index, Look, Part, Quot, Rem, Sym
 from lumi.llir import arithmetic
 from lumi.llir.arithmetic import Array
 from lumi.llir.interval import may_hold
@@ -268,6 +268,8 @@ class _Run:
                     return inside(index) // divisor
                 case Rem(index, divisor):
                     return inside(index) % divisor
+                case Look():
+                    return self._looked(part, tuple(map(inside, part.index)))
 
         def inside(index: Index) -> Array:
             total: Array = np.asarray(index.offset, np.int64)
@@ -289,6 +291,11 @@ class _Run:
     def _seen(self, access: Access) -> Array:
         """A buffer under the shape that an access sees it in."""
         return self.buffers[access.buffer].reshape([dim.value(size, self.dims) for size in access.shape])
+
+    def _looked(self, look: Look, at: tuple[Array, ...]) -> Array:
+        """What lies in a buffer, clamped."""
+        table = self._seen(Access(look.buffer, look.index, look.shape, I32))
+        return np.clip(table[at].astype(np.int64), 0, max(dim.value(look.size, self.dims) - 1, 0))
 
     def _symbol(self, symbol: Sym) -> int:
         return dim.value(symbol.extent, self.dims)

@@ -178,7 +178,7 @@ class Expressions:
         def index(number: int) -> str:
             return data[number].at(copy)
 
-        element = spell.element(access, self._coordinate(access, copy), index)
+        element = spell.element(access, self._coordinate(access, copy), index, self.w.buffers)
         return f"{self.w.buffers[access.buffer]} + {element}"
 
     def _coordinate(self, access: Access, copy: Copy) -> spell.Coordinate:

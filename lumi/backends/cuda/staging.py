@@ -106,5 +106,5 @@ class Staging(Expressions):
             return ("0", 0) if axis in self.rows else self.w.coordinate(axis, copy)
 
         place, before = self.places[load.var]
-        element = spell.element(load.access, at, lambda number: "0")
+        element = spell.element(load.access, at, lambda number: "0", self.w.buffers)
         return f"{place} + ({element}{f' - {before}' if before else ''}) * {load.access.dtype.size}"
