@@ -15,7 +15,7 @@ from lumi.interpreter.module import Module
 from lumi.plan.box import Box
 from lumi.plan.plan import Plan
 from lumi.plan.reach import room
-from lumi.search.explain import Report, silent
+from lumi.search.explain import Bucket, Report, silent
 from lumi.search.search import Found
 from lumi.search.settings import Settings
 
@@ -109,7 +109,8 @@ class Traced:
 class Compilation:
     """Every stage's result, as far as it went; `seconds` holds the time of each stage that ran.
 
-    `egraphs` and `found` are keyed by `Traced.key`.
+    `egraphs` and `found` are keyed by `Traced.key`.  `buckets` tells which variants are worth their kernels;
+    the search leaves out the others.
     """
 
     options: Options
@@ -118,6 +119,7 @@ class Compilation:
     variants: tuple[Traced, ...] = ()
     egraphs: dict[str, EGraph] = field(default_factory=dict)
     found: dict[str, Found] = field(default_factory=dict)
+    buckets: tuple[Bucket, ...] = ()
     plan: Plan | None = None
     seconds: dict[Stage, float] = field(default_factory=dict)
 

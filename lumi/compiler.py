@@ -25,6 +25,7 @@ from lumi.bufferize import surface
 from lumi.bufferize.bufferize import KernelTable, bufferize
 from lumi.bufferize.call import Instance
 from lumi.compilation import Compilation, Options, Progress, Stage, Traced
+from lumi.crossings import merge
 from lumi.dim import DimRange
 from lumi.egraph.saturate import saturate
 from lumi.errors import LumiError, Source
@@ -154,7 +155,10 @@ def _saturate(work: Compilation) -> None:
 
 
 def _search(work: Compilation) -> None:
-    """The kernels of each region; after Ctrl-C the remaining regions take the first plan that works."""
+    """The kernels of each region, and the variants that these are worth.
+
+    After Ctrl-C the remaining regions take the first plan that works.
+    """
     options, timings, distinct = work.options, Timings(), work.distinct()
     with measuring(options.backend(), options.record, options.replay) as (backend, clock):
         for number, (key, (_, region)) in enumerate(distinct.items()):
@@ -166,6 +170,7 @@ def _search(work: Compilation) -> None:
             work.found[key] = search(
                 region, egraph, settings, backend, report=report, timings=timings, clock=clock
             )
+        work.variants, work.buckets = merge(work, backend)
 
 
 def _bufferize(work: Compilation) -> None:
@@ -200,8 +205,9 @@ def _bufferize(work: Compilation) -> None:
 def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
     """How the kernels of each distinct region were found, and what of the options decides that.
 
-    `names` are theirs in the plan, `variants` those that run them, `rules` the rewrites that fired with the
-    number of their matches, the most first; `origin` is what they come from.
+    `variants` says what calls take in each variant and in the next one.  Of a region, `names` are those of
+    its kernels, `variants` those that run them, `rules` the rewrites that fired with the number of their
+    matches, the most first; `origin` is what they come from.
     """
     stories: list[Json] = []
     for key, (variant, region) in work.distinct().items():
@@ -220,6 +226,7 @@ def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
         "barred": list(options.barred),
         "relaxed": list(options.relaxed),
         "machine": {"name": machine.name, "bandwidth": machine.bandwidth},
+        "variants": describe(work.buckets),
         "regions": stories,
     }
 

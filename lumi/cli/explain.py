@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lumi.cli import stories
+from lumi.cli import crossings, stories
 from lumi.cli.options import load_plan, no_region
 from lumi.cli.output import Outcome, Output, Report, aligned, counted, duration
 from lumi.cli.progress import Display
@@ -64,7 +64,8 @@ def _regions(plan: Plan, options: argparse.Namespace) -> tuple[str, Report]:
     relaxed: Any = plan.explanation.get("relaxed", [])
     text = "\n".join(_plan(plan, regions, relaxed))
     told = [{name: part for name, part in story.items() if name != _ORIGIN} for story in regions]
-    return text, {"plan": plan.name, "target": plan.target, "relaxed": relaxed, "regions": told}
+    report: Report = {"plan": plan.name, "target": plan.target, "relaxed": relaxed}
+    return text, {**report, "variants": plan.explanation["variants"], "regions": told}
 
 
 def _kernel(plan: Plan, options: argparse.Namespace) -> tuple[str, Report]:
@@ -98,6 +99,7 @@ def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
     if "tf32" not in relaxed and any(_rounds(kernel) for kernel in plan.kernels):
         users = (k.name for k in plan.kernels if _rounds(k) or _takes(k, "tf32"))
         yield _users("tf32 asked for, taken by", users)
+    yield from crossings.told(plan)
     known = stories.known(plan)
     every: Any = plan.explanation["regions"]
     is_cut_short = any(story["interrupted"] and story["mode"] != "none" for story in every)

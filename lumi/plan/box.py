@@ -55,6 +55,14 @@ class Box:
                 fitting = bisect.bisect(tried, 0, key=lambda v: -left(v))
                 values[name] = tried[max(fitting - 1, 0)]
 
+    def holds(self, other: Box) -> bool:
+        """Whether all calls of another box lie in this one."""
+        free = {n: (r.low, r.high) for n, r in other.free.items()} | {
+            n: (v, v) for n, v in other.bind.items()
+        }
+        mine = {n: (r.low, r.high) for n, r in self.free.items()} | {n: (v, v) for n, v in self.bind.items()}
+        return all(low <= free[n][0] and free[n][1] <= high for n, (low, high) in mine.items())
+
     def at(self, dims: Iterable[str]) -> Box:
         """The box as it is for something that depends on these free dims only."""
         return Box({}, {name: self.free[name] for name in dims})

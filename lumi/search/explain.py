@@ -69,6 +69,34 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
+class Crossing:
+    """Seconds of calls at `dims`: in their variant, and `beyond` in the next one.
+
+    `is_hint` where kernels were searched for them; other dims are where a box ends.  Seconds come from the
+    model unless they are `measured`.
+    """
+
+    dims: Mapping[str, int]
+    seconds: float
+    beyond: float
+    is_hint: bool
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A variant by its box, and the box of the next one that has all its calls; "" for the most general one.
+
+    `merged` when the plan has no such variant, because the next is as fast.
+    """
+
+    box: str
+    beyond: str
+    crossings: tuple[Crossing, ...]
+    merged: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """The state of a search under way.  `best` are seconds, modelled or, while measuring, measured.
 

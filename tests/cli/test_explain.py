@@ -45,6 +45,47 @@ def test_columns_are_aligned(lumi: Lumi, plan: Path) -> None:
     assert all(row[end - 1] == "B" for row in rows)
 
 
+VARIANTS = """
+(defdim n :min 1 :max 4096 :hint [1 64 1024])
+(defmodel twice [(x f32 [n 8])] (* x 2))
+"""
+
+
+def test_boxes_of_variants_and_what_crossing_them_costs(lumi: Lumi, tmp_path: Path) -> None:
+    path, made = tmp_path / "twice.lumi", tmp_path / "twice.lumiplan"
+    path.write_text(VARIANTS)
+    assert lumi("compile", path, "-o", made, "--search", "none").status == 0
+    said = lumi("explain", made).out
+    time = r"\d[\d.]* .?s"
+    for line in (
+        r"^variants: a call runs the first that is made for it; one arena of 262 kB serves all$",
+        rf"^  n = 1 +512 B +n 1 +{time} by the model +{time} \([+-]\d+%\)$",
+        rf"^  n 1…256 +16.4 kB +n 64 +{time} by the model +{time} \(\+0%\)$",
+        rf"^ +n 256 \(its end\) +{time} by the model +{time} \(\+0%\)$",
+        rf"^  n 1…4096 +262 kB +n 1024 +{time} by the model$",
+    ):
+        assert re.search(line, said, re.MULTILINE), f"{line}\n{said}"
+    assert "no variant for" not in said
+    assert [b["box"] for b in lumi("explain", made, "--json").json["variants"]] == [
+        "n = 1",
+        "n 1…256",
+        "n 1…4096",
+    ]
+
+
+def test_variants_that_would_gain_nothing_are_told(lumi: Lumi, tmp_path: Path) -> None:
+    path, made = tmp_path / "twice.lumi", tmp_path / "twice.lumiplan"
+    path.write_text(VARIANTS)
+    assert lumi("compile", path, "-o", made, "--search-evaluations", "40").status == 0
+    said = lumi("explain", made).out
+    start = r"^  no variant for n 1…256: it would gain too little over the one for n 1…4096: at n 64 "
+    assert re.search(start + r"\d.* by the model, in the next one \d.* \(\+0%\)$", said, re.MULTILINE), said
+
+
+def test_one_variant_has_no_table(lumi: Lumi, plan: Path) -> None:
+    assert "variants:" not in lumi("explain", plan).out
+
+
 def test_json_names_the_rules_that_fired(lumi: Lumi, plan: Path) -> None:
     for region in lumi("explain", plan, "--json").json["regions"]:
         counts = list(region["rules"].values())

@@ -87,6 +87,17 @@ def test_a_variant_is_chosen_by_the_dims() -> None:
         session(x=ramp(5))
 
 
+def test_variants_share_one_arena_of_the_largest() -> None:
+    """What two variants need together is what one of them needs at most, not the sum."""
+    plan = add_plan()
+    few = replace(plan.variants[0], dims={"seq": DimRange("seq", 1, 4, (1,))}, arena=1792)
+    device = NumpyDevice()
+    session = Session(replace(plan, variants=(few, plan.variants[0])), W, device)
+    for length in (2, 50, 3, 100):
+        np.testing.assert_array_equal(session(x=ramp(length))["y"], 2 * ramp(length) + 10)
+    assert device.prepared == [0, 1] and device.allocated == [1792]
+
+
 # -- states
 
 
