@@ -1,4 +1,4 @@
-"""Variants that are not faster than more general ones are left out: prices decide, measured where possible."""
+"""Variants that are no faster than more general ones are left out: prices decide, measured where possible."""
 
 from __future__ import annotations
 
