@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lumi.bufferize.alias import Aliasing, Resolved
-from lumi.bufferize.arena import Span, pack
+from lumi.bufferize.arena import pack
 from lumi.bufferize.call import Call, Instance, Interface, Value, interface, link, values
+from lumi.bufferize.span import Span
 from lumi.dim import DimRange
 from lumi.hlir.graph import Graph
 from lumi.hlir.room import unproved
