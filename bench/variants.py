@@ -254,7 +254,8 @@ def product(
         return found
 
     traffic = sum(math.prod(s) * (4 if n in limits else 2) for n, s in shapes.items()) + more["written"]
-    case = Case(entry, text_of(entry, sizes), traffic, draw, work, tolerance=TOLERANCE, flops=flops)
+    params: tuple[str, ...] = more.get("params", ())
+    case = Case(entry, text_of(entry, sizes), traffic, draw, work, params, TOLERANCE, flops)
 
     def naive(torch: Any, data: Data) -> Work:
         made: Work = torch.compile(work)
@@ -284,11 +285,23 @@ def _normed(x: Any) -> Any:
 
 def normed(tokens: int, width: int, out: int) -> Variant:
     def work(x: Any, g: Any, w: Any) -> Any:
-        return (_normed(x) * g).to(x.dtype) @ w.T
+        y = _normed(x) * g
+        return (y @ w.to(y.dtype).T).to(x.dtype)
 
     shapes = {"x": (tokens, width), "g": (width,), "w": (out, width)}
     sizes = {"tokens": tokens, "width": width, "out": out}
     return product("normed", sizes, shapes, 2.0 * tokens * width * out, work, written=2 * tokens * out)
+
+
+def projected(tokens: int, width: int, out: int) -> Variant:
+    def work(x: Any, g: Any, w: Any) -> Any:
+        return (_normed(x) * g).to(x.dtype) @ w.T
+
+    shapes = {"x": (tokens, width), "norm.weight": (width,), "proj.weight": (out, width)}
+    sizes = {"tokens": tokens, "width": width, "out": out}
+    flops, written, given = 2.0 * tokens * width * out, 2 * tokens * out, ("norm.weight", "proj.weight")
+    scaled = frozenset(["proj.weight"])
+    return product("projected", sizes, shapes, flops, work, written=written, scaled=scaled, params=given)
 
 
 def batched(batch: int, rows: int, inner: int, columns: int) -> Variant:
@@ -369,6 +382,7 @@ VARIANTS = (
     loss(4096, 4096, 32768),
     loss(16384, 4096, 32768),
     normed(4096, 4096, 4096),
+    projected(4096, 4096, 4096),
     batched(16, 2048, 2048, 2048),
     blocked(64, 128, 4096, 4096, 8),
     routed(4096, 64, 128, 4096, 4096, 8),
@@ -420,6 +434,7 @@ def main() -> None:
         import torch
     except ImportError:
         sys.exit("this bench needs PyTorch, for the data and to compare with: pip install torch")
+    torch.backends.cuda.matmul.allow_tf32 = False
     gpu, rows = open_gpu(), []
     settings = Settings(mode=Mode(options.search), seconds=options.seconds, evaluations=options.evaluations)
     copy, rate = copy_bandwidth(gpu), matmul_rate(torch)
