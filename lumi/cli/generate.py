@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,7 +86,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
         output.say(piece, end="")
     output.say("" if tokenizer else " ".join(map(str, generation.tokens)))
     output.note(_speed(generation))
-    return Outcome(generation.to_json(options.logits))
+    return Outcome({**generation.to_json(options.logits), "counters": asdict(session.counters)})
 
 
 def _ids(text: str) -> list[int]:

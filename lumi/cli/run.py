@@ -6,6 +6,7 @@ import argparse
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,8 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
         if not files:
             output.say(str(array))
     output.note(f"{seconds * 1e3:.1f} ms on {session.device.name}")
-    return Outcome({"outputs": report, "seconds": seconds, "device": session.device.name})
+    told = {"seconds": seconds, "device": session.device.name, "counters": asdict(session.counters)}
+    return Outcome({"outputs": report, **told})
 
 
 def _inputs(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:

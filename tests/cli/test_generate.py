@@ -22,6 +22,7 @@ def test_json_has_tokens_text_and_speeds(lumi: Lumi, speaker: Speaker) -> None:
     report = lumi("generate", plan, "--weights", weights, "--prompt", "ab", "--json", "--logits", 2).json
     assert report.pop("prefill_tok_s") > 0
     assert report.pop("decode_tok_s") > 0
+    assert report.pop("counters")["captures"] == 0
     assert report == {
         "prompt_tokens": [2, 4, 5],
         "tokens": [6, 7, 8, 9, 10, 11],
@@ -29,6 +30,15 @@ def test_json_has_tokens_text_and_speeds(lumi: Lumi, speaker: Speaker) -> None:
         "reason": "end",
         "logits": [[6, pytest.approx(1.0)], [0, pytest.approx(0.0)]],
     }
+
+
+def test_more_tokens_take_more_launches_and_no_more_memory(lumi: Lumi, speaker: Speaker) -> None:
+    plan, weights = speaker
+    command = ("generate", plan, "--weights", weights, "--prompt", "a", "--ignore-end", "--json")
+    few, many = (lumi(*command, "--max-tokens", count).json["counters"] for count in (3, 9))
+    assert many["launches"] - few["launches"] == 6
+    for name in ("captures", "device_allocations", "host_allocations", "bytes_within"):
+        assert many[name] == few[name], name
 
 
 def test_a_prompt_may_be_ids(lumi: Lumi, speaker: Speaker) -> None:

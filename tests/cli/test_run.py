@@ -39,6 +39,9 @@ def test_outputs_are_written_to_files(lumi: Lumi, plan: Path, x: Path, weights: 
     np.testing.assert_array_equal(np.load(folder / "y.npy"), X * 2 * [1, 2, 3, 4])
     assert np.load(folder / "total.npy") == X.sum()
     assert said.json["seconds"] > 0
+    counters = said.json["counters"]
+    assert (counters["launches"], counters["bytes_in"]) == (1, X.nbytes)
+    assert counters["bytes_out"] == X.nbytes + 4
 
 
 def test_few_elements_are_in_the_report(lumi: Lumi, plan: Path, weights: Path) -> None:
