@@ -20,6 +20,7 @@ class Context:
         self._lock = threading.RLock()
         with self.active():
             self._handle = check(self._bindings.cuCtxGetCurrent())
+            self._number = int(self._handle)
             self.stream = self.driver.Stream()
         self.queue = int(self.stream.handle)
         self._queue = self._bindings.CUstream(self.queue)
@@ -84,4 +85,4 @@ class Context:
             self._context.pop()
 
     def _current(self) -> Current:
-        return Current(self._bindings, self._handle)
+        return Current(self._bindings, self._handle, self._number)

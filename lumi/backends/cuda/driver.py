@@ -76,21 +76,24 @@ def check(answer: tuple[Any, ...]) -> Any:
 
 
 class Current:
-    """Makes the context current while calls of cuda-bindings are made; another one comes back afterwards.
+    """Makes a context current while calls of cuda-bindings are made; another one comes back afterwards.
 
-    A thread that had none keeps this one, which spares the driver a change at every call.
+    `number` is its handle as an integer.  A thread that had none keeps this one, which spares the driver a
+    change at every call.
     """
 
-    __slots__ = ("_bindings", "_context", "_is_pushed")
+    __slots__ = ("_bindings", "_context", "_is_pushed", "_number")
 
-    def __init__(self, bindings: Any, context: Any) -> None:
-        self._bindings, self._context, self._is_pushed = bindings, context, False
+    def __init__(self, bindings: Any, context: Any, number: int) -> None:
+        self._bindings, self._context, self._number, self._is_pushed = bindings, context, number, False
 
     def __enter__(self) -> None:
         now = int(self._bindings.cuCtxGetCurrent()[1])
+        if now == self._number:
+            return
         if not now:
             check(self._bindings.cuCtxSetCurrent(self._context))
-        elif now != int(self._context):
+        else:
             check(self._bindings.cuCtxPushCurrent(self._context))
             self._is_pushed = True
 

@@ -175,14 +175,18 @@ class Launches:
         self._rounded = [name for name in rounded if name not in self._growth]
         self._families: dict[tuple[int, ...], Family] = {}
         self._met: set[tuple[int, ...]] = set()
+        self._only: Graph | None = None
         if not self._sized and not self._rounded:
-            self._families[()] = self._family(())
+            family = self._families[()] = self._family(())
+            self._only = next(iter(family.values())) if len(family) == 1 else None
 
     def _graph(self, values: Mapping[str, int]) -> Graph | None:
         """The graph for the sizes of products, and of grids, at these dims, its family standing last.
 
         None for sizes of products that are new.
         """
+        if self._only is not None:
+            return self._only
         sizes = tuple([values[name] for name in self._sized])
         if sizes and sizes not in self._met:
             self._met.add(sizes)

@@ -25,8 +25,7 @@ class Mail:
         for size in inputs:
             self._edges.append(self._edges[-1] + _rounded(size))
         self._block = gpu.allocate(self._edges[-1])
-        self._bytes = np.zeros(self._edges[-1], np.uint8)
-        self._whole = self._bytes.data
+        self._whole = memoryview(bytearray(self._edges[-1]))
         self._values, self._packing = [0] * dims, Struct(f"{dims}q")
         self._changed: set[int] = set()
         self.address = int(self._block)
@@ -39,10 +38,10 @@ class Mail:
             self._values = values
             self._changed.add(0)
 
-    def put(self, number: int, raw: Array, offset: int) -> None:
+    def put(self, number: int, raw: bytes, offset: int) -> None:
         """Give a part, the dims being the first, some bytes."""
         start = self._edges[number] + offset
-        self._bytes[start : start + raw.nbytes] = raw
+        self._whole[start : start + len(raw)] = raw
         self._changed.add(number)
 
     def fill(self, number: int, source: int, size: int, offset: int) -> None:
@@ -83,7 +82,7 @@ class Slot:
 
     def write(self, array: Array, offset: int = 0) -> None:
         """Note a C-contiguous array, from byte `offset` on; it is sent with the next call."""
-        self.mail.put(self._number, array.reshape(-1).view(np.uint8), offset)
+        self.mail.put(self._number, array.tobytes(), offset)
 
     def fetch(self, size: int, offset: int = 0) -> Array:
         """A new u8 array of `size` bytes from `offset` on, as they were last sent."""
