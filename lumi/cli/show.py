@@ -51,26 +51,68 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=N",
         help="with --show memory: a dim of the call that is looked at (default: its first hint)",
     )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page instead: the stages asked for, by default all that tell of kernels and memory",
+    )
     compiling.arguments(parser)
 
 
 def execute(options: argparse.Namespace, output: Output) -> Outcome:
-    """Print the stages asked for."""
+    """Print the stages asked for, or write a page of them."""
     is_plan = zipfile.is_zipfile(options.file)
-    stages = options.show or (["plan"] if is_plan else ["hlir"])
+    stages = tuple(dict.fromkeys(options.show or _usual(is_plan, options.html is not None)))
     if options.dims and _MEMORY not in stages:
         message = "--dim says at which call --show memory looks, and that is not asked for"
         raise LumiError("usage error", message, hint="add --show memory, or leave it out")
     subject = _of_plan(options.file, stages) if is_plan else _of_model(options, output, stages)
+    found = _memory(subject.plan, shared.dims(options.dims)) if subject.plan else None
+    if options.html is not None:
+        return _page(options, output, subject, stages, found)
     shown: dict[str, str] = {}
-    figures: dict[str, Any] = {}
-    for stage in dict.fromkeys(stages):
-        if stage == _MEMORY:
-            shown[stage], figures[stage] = _memory(subject.plan, shared.dims(options.dims))
-        else:
-            shown[stage] = subject.text(stage)
+    for stage in stages:
+        shown[stage] = _text(subject, stage, found)
         output.say(shown[stage], end="")
+    figures = {_MEMORY: _figures(found)} if found and _MEMORY in stages else {}
     return Outcome({"file": str(options.file), "show": shown, **figures}, subject.status)
+
+
+def _usual(is_plan: bool, is_page: bool) -> Sequence[str]:
+    if is_page:
+        return ("memory", "kernels", "plan") if is_plan else ("memory", "hlir", "kernels", "plan")
+    return ("plan",) if is_plan else ("hlir",)
+
+
+def _text(subject: _Subject, stage: str, found: PlanMemory | None) -> str:
+    from lumi.cli.memory import told
+
+    return "\n".join(told(found)) + "\n" if stage == _MEMORY and found else subject.text(stage)
+
+
+def _page(
+    options: argparse.Namespace,
+    output: Output,
+    subject: _Subject,
+    stages: Sequence[str],
+    found: PlanMemory | None,
+) -> Outcome:
+    """Write the page."""
+    from lumi.cli.html import sections
+    from lumi.cli.html.page import page, write
+
+    made = []
+    for stage in stages:
+        if stage == _MEMORY and found:
+            made.append(sections.memory(found))
+        elif stage == "kernels" and found and subject.plan:
+            made.append(sections.kernels(subject.plan, found, subject.text(stage)))
+        else:
+            made.append(sections.stage(stage, subject.text(stage)))
+    write(page(options.file.name, made), options.html)
+    output.note(f"{options.html}: {', '.join(s.title for s in made)}")
+    return Outcome({"file": str(options.file), "html": str(options.html)}, subject.status)
 
 
 def _of_model(options: argparse.Namespace, output: Output, stages: Sequence[str]) -> _Subject:
@@ -107,18 +149,15 @@ def _sources(plan: Plan | None) -> str:
     return "\n".join(f"// {k.name}\n{k.source.strip()}\n" for k in (plan.kernels if plan else ()))
 
 
-def _memory(plan: Plan | None, dims: dict[str, int]) -> tuple[str, Any]:
-    """The memory report as text and as figures."""
+def _memory(plan: Plan, dims: dict[str, int]) -> PlanMemory:
     from lumi.backends.targets import beside
-    from lumi.cli.memory import told
     from lumi.plan.memory import memory
 
-    assert plan is not None
-    found = memory(plan, dims, beside(plan))
-    return "\n".join(told(found)) + "\n", _figures(found)
+    return memory(plan, dims, beside(plan))
 
 
 def _figures(found: PlanMemory) -> dict[str, Any]:
+    """The memory report for programs."""
     from lumi.llir.json import describe
 
     every: Any = describe(found)

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lumi import dim
 from lumi.dim import DimRange
-from lumi.plan.box import spelled
-from lumi.plan.check import lifetimes, plan_error, size_in_bytes
+from lumi.plan.box import Box, spelled
+from lumi.plan.check import check, lifetimes, plan_error, size_in_bytes
 from lumi.plan.plan import Buffer, Plan, PlanKernel, Role, Variant
+from lumi.plan.reach import Requirement
 from lumi.plan.traffic import Traffic, is_copy, traffic
 
 
@@ -123,11 +125,12 @@ def memory(
     """The memory of a plan whose calls are looked at with `dims`; those not given are as they are hinted.
 
     Variants that no call with these dims runs are left out.  Raises `LumiError` for dims that are unknown or
-    outside of their range.
+    outside of their range, and for a call that a state has no room for.
     """
     given = dict(dims or {})
     _check_dims(plan, given)
-    found = [v for n, v in enumerate(plan.variants) if _is_reached(v, plan.variants[:n], given)]
+    found = {n: v for n, v in enumerate(plan.variants) if _is_reached(v, plan.variants[:n], given)}
+    needs = check(plan)
     owned = {b.param for b in plan.bindings} - {s.name for s in plan.states}
     weights = sum(math.prod(b.shape) * b.dtype.size for b in plan.bindings if b.param in owned)
     states = sum(size_in_bytes(Buffer(s.name, Role.STATE, s.dtype, s.shape), plan.dims) for s in plan.states)
@@ -138,7 +141,7 @@ def memory(
         states,
         max((v.arena for v in plan.variants), default=0),
         dict(beside or {}),
-        tuple(_variant(plan, v, _values(v, given)) for v in found),
+        tuple(_variant(plan, v, _values(v, needs[n], given)) for n, v in found.items()),
     )
 
 
@@ -161,13 +164,22 @@ def _is_reached(variant: Variant, earlier: Sequence[Variant], given: Mapping[str
     return holds(variant) and not any(map(holds, earlier))
 
 
-def _values(variant: Variant, given: Mapping[str, int]) -> dict[str, int]:
-    """The dims of a call of a variant: as given, else its first hint, else the least."""
-    return {n: given.get(n, _usual(r)) for n, r in variant.dims.items()}
+def _values(variant: Variant, needs: Sequence[Requirement], given: Mapping[str, int]) -> dict[str, int]:
+    """The dims of a call of a variant: as given, else as first hinted, or as near to that as there is room.
 
-
-def _usual(r: DimRange) -> int:
-    return min(max(r.hints[0], r.low), r.high) if r.hints else r.low
+    Raises `LumiError` where there is none.
+    """
+    free = {n: r for n, r in variant.dims.items() if n not in given}
+    gaps = [*(need.gap for need in needs), *(need.gap for need in variant.needs)]
+    (found, *_) = Box(given, free).hints([dim.bind(gap, given) for gap in gaps])
+    values = {n: found[n] if n in found else given[n] for n in variant.dims}
+    for need in needs:
+        room, size = (dim.value(e, values) for e in (need.gap, need.size))
+        if room < 0:
+            call = ", ".join(f"{n} = {x}" for n, x in values.items())
+            message = f"a call at {call} needs {size - room} elements along axis {need.axis} of {need.buffer}"
+            raise plan_error(message, f"it has {size}")
+    return values
 
 
 def _variant(plan: Plan, variant: Variant, dims: Mapping[str, int]) -> VariantMemory:
@@ -175,12 +187,12 @@ def _variant(plan: Plan, variant: Variant, dims: Mapping[str, int]) -> VariantMe
     buffers = tuple(_held(variant, here))
     states = {n: b for n, b in enumerate(variant.buffers) if b.role is Role.STATE}
     uses = list(_uses(plan, variant, dims))
-    at, _ = _peak(buffers, [b.most for b in buffers])
+    at, most = _peak(buffers, [b.most for b in buffers])
     return VariantMemory(
         label=spelled(variant.dims.values()),
         dims=dims,
         arena=variant.arena,
-        peak=variant.peak,
+        peak=most,
         at=at,
         peak_now=_peak(buffers, [b.now for b in buffers])[1],
         states_now=sum(size_in_bytes(b, here) for b in states.values()),

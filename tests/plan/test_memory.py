@@ -39,12 +39,22 @@ def test_figures_of_a_plan_made_by_hand() -> None:
 def test_a_state_is_told_by_what_a_call_does_to_it() -> None:
     variant = only(memory(counter_plan(), {"seq": 2, "past": 5}).variants)
     (state,) = variant.states
+    assert (variant.arena, variant.peak, variant.ratio) == (512, 256, 2.0)
     assert (state.name, state.size, state.read, state.written, state.copied) == ("cache", 256, 64, 8, 0)
 
 
 def test_dims_not_given_are_as_they_are_hinted() -> None:
     assert only(memory(counter_plan(), {"past": 1}).variants).dims == {"seq": 4, "past": 1}
     assert [v.dims for v in memory(plan_of(mlp())).variants] == [{"batch": 1}, {"batch": 64}]
+
+
+def test_a_hint_that_there_is_no_room_for_is_lowered() -> None:
+    """The cache has 64 rows, and 128 is hinted for what lies before a call."""
+    plan = plan_of(gemma())
+    assert all(v.dims["past"] + v.dims["seq"] <= 64 for v in memory(plan).variants)
+    assert [v.dims for v in memory(plan, {"seq": 7}).variants] == [{"seq": 7, "past": 57}]
+    with pytest.raises(LumiError, match=r"a call at seq = 1, past = 64 needs 65 elements along axis"):
+        memory(plan, {"seq": 1, "past": 64})
 
 
 def test_variants_that_no_such_call_runs_are_left_out() -> None:
