@@ -67,8 +67,8 @@ def _keep_out(ranges: dict[str, DimRange], box: Mapping[str, DimRange], dims: Ma
         return
     name = outside[0]
     r, low, high = ranges[name], box[name].low, box[name].high
-    above = dims[name] > high
-    ranges[name] = DimRange(name, max(r.low, high + 1) if above else r.low, r.high if above else low - 1, ())
+    ends = (max(r.low, high + 1), r.high) if dims[name] > high else (r.low, min(r.high, low - 1))
+    ranges[name] = DimRange(name, *ends, ())
 
 
 def _unproved(ranges: dict[str, DimRange], gaps: Collection[Extent]) -> Iterator[Dim]:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lumi import dim
@@ -44,6 +44,7 @@ FACTOR = st.integers(-3, 3)
 GAP = st.builds(lambda c, x, y, z: c + x * A + y * B + z * A * B, st.integers(-5, 30), FACTOR, FACTOR, FACTOR)
 
 
+@settings(max_examples=300, deadline=None)
 @given(st.lists(BOX, max_size=3), st.lists(GAP, max_size=3), st.sampled_from(["", "a", "ab"]), *2 * [RANGE])
 def test_calls_on_a_route_are_those_that_would_find_it(
     boxes: list[Any], gaps: list[Extent], told: str, first: list[int], held: list[int]
