@@ -9,6 +9,7 @@ from lumi.field.access import Access
 from lumi.field.axis import AxisTable
 from lumi.field.term import In, Term
 from lumi.field.traverse import postorder
+from lumi.memo import Memo
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,14 @@ class Region:
 
     def dims(self) -> frozenset[str]:
         """Every dim that the region's sizes, indices and values depend on."""
-        accesses = [*self.accesses.values(), *(s.access for s in self.stores)]
-        extents = [a.extent for a in self.axes] + [size for a in accesses for size in a.shape]
-        found = {name for extent in extents if isinstance(extent, Dim) for name in extent.names()}
-        found |= {name for a in accesses for index in a.index for name in index.dims()}
-        symbols = (t.name for t in postorder(s.term for s in self.stores) if isinstance(t, In))
-        return frozenset(found | {name[1:] for name in symbols if name.startswith("$")})
+        return _dims(self)
+
+
+@Memo
+def _dims(region: Region) -> frozenset[str]:
+    accesses = [*region.accesses.values(), *(s.access for s in region.stores)]
+    extents = [a.extent for a in region.axes] + [size for a in accesses for size in a.shape]
+    found = {name for extent in extents if isinstance(extent, Dim) for name in extent.names()}
+    found |= {name for a in accesses for index in a.index for name in index.dims()}
+    symbols = (t.name for t in postorder(s.term for s in region.stores) if isinstance(t, In))
+    return frozenset(found | {name[1:] for name in symbols if name.startswith("$")})

@@ -269,12 +269,14 @@ class _Uses:
         """Whether an array would save work: a costly value, computed many times, that fits."""
         if isinstance(definition, (Load, Position)) or not axes_of(definition):
             return False
+        bounds = [self.sizes.bound(a, self._stack(definition.var)) for a in axes_of(definition)]
+        size = math.prod(math.inf if b is None else b for b in bounds)
+        if size > self.largest[isinstance(definition, Fold)]:
+            return False
         places = self.places[definition.var]
         count = sum(self._count(definition, p) for p in places)
         saved = max(self._work(definition, p, {}) for p in places) * (1 - 1 / max(count, 1))
-        bounds = [self.sizes.bound(a, self._stack(definition.var)) for a in axes_of(definition)]
-        size = math.prod(math.inf if b is None else b for b in bounds)
-        return saved > WORTH and size <= self.largest[isinstance(definition, Fold)]
+        return saved > WORTH
 
     def _count(self, definition: Definition, place: _Place) -> int:
         """How many times each element is computed at a place."""

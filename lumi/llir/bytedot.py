@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lumi.dtype import I8, I32, U8, DType
-from lumi.llir.kernel import Dot, Kernel, Load, Map, Operand, Reduce, walk
+from lumi.llir.kernel import Dot, Load, Map, Operand, Reduce, Statement, walk
 from lumi.llir.program import Definition, Fold
+from lumi.memo import Memo
 
 Made: TypeAlias = "Definition | Dot | Reduce"
 Table: TypeAlias = Mapping[str, Made]
@@ -27,14 +28,13 @@ class ByteDots:
     unpacked: frozenset[str] = frozenset()
 
 
-def find(kernel: Kernel) -> ByteDots:
-    """The sums of products of bytes in a kernel."""
-    dots = [s for s in walk(kernel.body) if isinstance(s, Dot) and s.dtype == I32]
+@Memo
+def find(body: tuple[Statement, ...]) -> ByteDots:
+    """The sums of products of bytes in the body of a kernel."""
+    dots = [s for s in walk(body) if isinstance(s, Dot) and s.dtype == I32]
     if not dots:
         return ByteDots()
-    values: dict[str, Made] = {
-        s.var: s for s in walk(kernel.body) if isinstance(s, Load | Map | Dot | Reduce)
-    }
+    values: dict[str, Made] = {s.var: s for s in walk(body) if isinstance(s, Load | Map | Dot | Reduce)}
     dots = [d for d in dots if is_byte_dot(d, values)]
     below = (v for d in dots for v in _below((d.a, d.b), frozenset(d.over), values))
     return ByteDots(frozenset(d.var for d in dots), frozenset(below))

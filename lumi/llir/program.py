@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,6 +30,7 @@ from lumi.llir.kernel import (
     Symbol,
     walk,
 )
+from lumi.memo import Memo
 
 _COMBINE = {"sum": "add", "max": "max", "mul": "mul"}
 
@@ -140,28 +142,42 @@ def arguments(definition: Definition) -> tuple[str, ...]:
             found = terms
         case _:
             found = ()
-    return tuple(a for a in found if isinstance(a, str))
+    return tuple([a for a in found if isinstance(a, str)])
 
 
+@Memo
+def carries(body: tuple[Statement, ...]) -> bool:
+    """Whether some loop of a tile program holds tiles of what it carries around, and is not plain."""
+    return not all(is_plain(s) for s in body if isinstance(s, Loop))
+
+
+@Memo
 def is_plain(loop: Loop) -> bool:
     """Whether a loop only accumulates reductions over its tiles, or only stores."""
-    inner = [s for s in walk(loop.body) if not isinstance(s, (Loop, Store))]
-    stores = [s for s in walk(loop.body) if isinstance(s, Store)]
     if not all(is_plain(s) for s in loop.body if isinstance(s, Loop)):
         return False
     if not loop.carries:
         return not loop.guards and loop.chunk is None
-    return not stores and all(_accumulates(c, loop, inner) for c in loop.carries)
-
-
-def _accumulates(carry: Carry, loop: Loop, inner: Sequence[Statement]) -> bool:
-    """Whether the carry is `next = previous op (reduction over the loop's axes)` and nothing else."""
-    partial = partial_of(carry, loop)
-    if partial is None or partial.axes != carry.axes:
+    inner = list(walk(loop.body))
+    if any(isinstance(s, Store) for s in inner):
         return False
-    readers = [s for s in inner if carry.previous in _operands(s) or carry.next in _operands(s)]
-    others = [c for c in loop.carries if c is not carry and carry.next in (c.next, c.previous)]
-    return len(readers) == 1 and not others
+    readers = Counter(o for s in inner for o in frozenset(operands(s)))
+    return all(_accumulates(c, loop, readers) for c in loop.carries)
+
+
+def _accumulates(carry: Carry, loop: Loop, readers: Mapping[Operand, int]) -> bool:
+    """Whether the carry is `next = previous op (reduction over the loop's axes)` and nothing else.
+
+    `readers` counts the statements that read each value; those of a carry and of what it becomes are one.
+    """
+    partial = partial_of(carry, loop)
+    if (
+        partial is None
+        or partial.axes != carry.axes
+        or (readers[carry.previous], readers[carry.next]) != (1, 0)
+    ):
+        return False
+    return not any(c is not carry and carry.next in (c.next, c.previous) for c in loop.carries)
 
 
 def partial_of(carry: Carry, loop: Loop) -> Reduce | Dot | None:
@@ -178,7 +194,8 @@ def partial_of(carry: Carry, loop: Loop) -> Reduce | Dot | None:
     return partial if same and partial.dtype == carry.dtype else None
 
 
-def _operands(statement: Statement) -> tuple[Operand, ...]:
+def operands(statement: Statement) -> tuple[Operand, ...]:
+    """What a statement computes with."""
     match statement:
         case Load(_, _, data, _, _):
             return data

@@ -15,6 +15,7 @@ from lumi.dim import Extent, Quotient, Remainder
 from lumi.dtype import I32
 from lumi.field.access import Access
 from lumi.field.index import Data, Index, Look, Part, Quot, Rem, Sym, hides
+from lumi.memo import Memo
 
 Coordinate: TypeAlias = "Callable[[str], tuple[str, int]]"
 """The C variable of an axis and an offset from it."""
@@ -23,13 +24,27 @@ DataText: TypeAlias = "Callable[[int], str]"
 """C for a data index by its number."""
 
 
-def strides(access: Access) -> list[Extent]:
+@Memo
+def strides(access: Access) -> tuple[Extent, ...]:
     """The distance in elements between neighbours along each dimension."""
-    return [dim.product(access.shape[k + 1 :]) for k in range(len(access.shape))]
+    return tuple(dim.product(access.shape[k + 1 :]) for k in range(len(access.shape)))
 
 
 def step(access: Access, axis: str) -> Extent | None:
     """How far the element moves with the position along `axis`; None when not by a constant."""
+    known = _steps(access)
+    if axis not in known:
+        known[axis] = _step(access, axis)
+    return known[axis]
+
+
+@Memo
+def _steps(access: Access) -> dict[str, Extent | None]:
+    """What is known of an access by its axes."""
+    return {}
+
+
+def _step(access: Access, axis: str) -> Extent | None:
     total: Extent = 0
     for index, stride in zip(access.index, strides(access), strict=True):
         if axis not in index.axes():

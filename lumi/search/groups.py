@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lumi.llir.order import agree, laid
-from lumi.search.draft import Draft, InfeasibleError
+from lumi.search.draft import Draft
 from lumi.search.launch import Launch, Piece, alone
 
 if TYPE_CHECKING:
@@ -105,15 +105,18 @@ class Groups:
                 self._join(group, other, launch)
 
     def _joined(self, one: Piece, other: Piece) -> Piece | None:
-        """The kernel that computes the values of both, if it is faster than the two.
+        """The kernel that computes the values of both, if it is faster than the two."""
+        known, key = self.planner.joins, (id(one), id(other), self.apart)
+        if key not in known:
+            known[key] = self._join_of(one, other)
+        return known[key]
 
-        Results that lie in different orders are not written by one kernel: it could run along one only.
-        """
+    def _join_of(self, one: Piece, other: Piece) -> Piece | None:
+        """Results that lie in different orders are not written by one kernel: it could run along one only."""
         if not all(agree(a, b) for a in self._orders(one) for b in self._orders(other)):
             return None
-        try:
-            joined = self.planner.piece(tuple(sorted(one.outs + other.outs)))
-        except InfeasibleError:
+        joined = self.planner.untuned(tuple(sorted(one.outs + other.outs)))
+        if joined is None:
             return None
         both = self.planner.together((one, other)) if self.apart else None
         limit = one.seconds + other.seconds if both is None else both.seconds

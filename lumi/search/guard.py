@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from lumi.dtype import I32
 from lumi.field.term import Bin, Const, In, Pos, Sel, Term, Un
 from lumi.field.traverse import free_axes
 from lumi.llir.interval import Interval, may_hold
+from lumi.memo import Memo
 from lumi.search.dag import Apply, Dag, Dimension, Number, Position
 
 Names = Callable[[int], tuple[str, ...]]
@@ -64,15 +66,28 @@ def active_share(
     guards: tuple[Term, ...], sizes: Mapping[str, int], tiles: Mapping[str, int], dims: Mapping[str, int]
 ) -> float:
     """The share of tiles that a loop with these guards does not skip."""
-    axes = sorted(frozenset().union(*(free_axes([g])[id(g)] for g in guards)))
-    spans = tuple((a, sizes[a], tiles[a]) for a in axes)
-    return _share(guards, spans, tuple(sorted(dims.items())))
+    axes, known = _known(guards)
+    key = tuple((a, sizes[a], tiles[a]) for a in axes), tuple(sorted(dims.items()))
+    if key not in known:
+        known[key] = _share(guards, *key)
+    return known[key]
+
+
+Spans: TypeAlias = tuple[tuple[str, int, int], ...]
+"""Axes with their sizes and tiles."""
+
+Values: TypeAlias = tuple[tuple[str, int], ...]
+"""The dims."""
+
+
+@Memo
+def _known(guards: tuple[Term, ...]) -> tuple[list[str], dict[tuple[Spans, Values], float]]:
+    """The axes that guards depend on, and the shares that are known of them."""
+    return sorted(frozenset().union(*(free_axes([g])[id(g)] for g in guards))), {}
 
 
 @functools.lru_cache(maxsize=4096)
-def _share(
-    guards: tuple[Term, ...], spans: tuple[tuple[str, int, int], ...], dims: tuple[tuple[str, int], ...]
-) -> float:
+def _share(guards: tuple[Term, ...], spans: Spans, dims: Values) -> float:
     values = dict(dims)
     rows = [[(a, t) for t in _tiles(size, step)] for a, size, step in spans]
     active = [may_hold(guards, dict(cell), values) for cell in itertools.product(*rows)]

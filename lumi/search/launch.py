@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lumi.llir.kernel import Kernel, Schedule
+from lumi.memo import Memo
 from lumi.search.draft import Draft
 
 Outs = tuple[tuple[int, int], ...]
@@ -23,23 +24,26 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Pieces that start together under one schedule: none of them waits for another."""
+    """Pieces that start together under one schedule: none of them waits for another.
+
+    `outs` is what each stores.
+    """
 
     pieces: tuple[Piece, ...]
     schedule: Schedule
     seconds: float
+    outs: tuple[Outs, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outs", tuple([p.outs for p in self.pieces]))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """Those of the pieces."""
         return tuple(p.kernel for p in self.pieces)
 
-    @property
-    def outs(self) -> tuple[Outs, ...]:
-        """What each piece stores."""
-        return tuple(p.outs for p in self.pieces)
 
-
+@Memo
 def alone(piece: Piece) -> Launch:
     """A launch of one piece."""
     return Launch((piece,), piece.schedule, piece.seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from lumi.llir.kernel import (
     Carry,
@@ -11,85 +12,106 @@ from lumi.llir.kernel import (
     Load,
     Loop,
     Map,
-    Operand,
     Position,
     Reduce,
     Statement,
     Store,
     Symbol,
 )
+from lumi.llir.program import operands
+from lumi.memo import Memo
 
 Count = Callable[[tuple[str, ...]], int]
 """Elements of a tile over some axes."""
 
+Tile = tuple[tuple[str, ...], int]
+"""The axes of a value and the bytes of an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """What happens at a statement: a loop runs its `inner` block beside what it carries; then values begin.
+
+    `ends[k]` is the number of the statement after which the k-th of them dies; None where it outlives the
+    block.
+    """
+
+    inner: tuple[_Moment, ...] | None
+    carried: tuple[Tile, ...]
+    begun: tuple[Tile, ...]
+    ends: tuple[int | None, ...]
+
 
 def live_bytes(kernel: Kernel, count: Count) -> float:
     """The most bytes of tiles alive at once: a value dies after its last use in its own block."""
-    return _peak(kernel.body, frozenset(), count)
+    return float(_peak(_moments(kernel.body), count))
 
 
-def _peak(body: tuple[Statement, ...], kept: frozenset[str], count: Count) -> float:
-    """The peak of a block; values in `kept` outlive it."""
-    last: dict[str, int] = {}
-    for place, statement in enumerate(body):
-        for name in _uses(statement):
-            last[name] = place
-    alive = peak = 0.0
-    dying: dict[int, float] = {}
-    for place, statement in enumerate(body):
-        if isinstance(statement, Loop):
-            carried = sum(_carry_size(c, count) for c in statement.carries)
-            inner = _peak(statement.body, frozenset(c.next for c in statement.carries), count)
-            peak = max(peak, alive + carried + inner)
-        for name, size in _defines(statement, count):
+def _peak(block: tuple[_Moment, ...], count: Count) -> int:
+    """The peak of a block."""
+    alive = peak = 0
+    dying: dict[int, int] = {}
+    for place, moment in enumerate(block):
+        if moment.inner is not None:
+            inside = sum([count(axes) * size for axes, size in moment.carried])
+            peak = max(peak, alive + inside + _peak(moment.inner, count))
+        for (axes, bytes_), end in zip(moment.begun, moment.ends, strict=True):
+            size = count(axes) * bytes_
             alive += size
-            if name not in kept:
-                end = max(last.get(name, place), place)
-                dying[end] = dying.get(end, 0.0) + size
+            if end is not None:
+                dying[end] = dying.get(end, 0) + size
         peak = max(peak, alive)
-        alive -= dying.pop(place, 0.0)
+        alive -= dying.pop(place, 0)
     return peak
 
 
-def _carry_size(carry: Carry, count: Count) -> float:
-    return count(carry.axes) * carry.dtype.size
+@Memo
+def _moments(body: tuple[Statement, ...]) -> tuple[_Moment, ...]:
+    """A kernel's body, the same for all tiles."""
+    return _block(body, frozenset())
 
 
-def _defines(statement: Statement, count: Count) -> Iterator[tuple[str, float]]:
-    """The values a statement leaves in its block, with their bytes."""
+def _block(body: tuple[Statement, ...], kept: frozenset[str]) -> tuple[_Moment, ...]:
+    """A block; values in `kept` outlive it."""
+    last = {name: place for place, statement in enumerate(body) for name in _uses(statement)}
+    found = []
+    for place, statement in enumerate(body):
+        made = list(_defines(statement))
+        ends = (None if n in kept else max(last.get(n, place), place) for n, _ in made)
+        inner, carried = None, tuple[Tile, ...]()
+        if isinstance(statement, Loop):
+            inner = _block(statement.body, frozenset(c.next for c in statement.carries))
+            carried = tuple(map(_of_carry, statement.carries))
+        found.append(_Moment(inner, carried, tuple(tile for _, tile in made), tuple(ends)))
+    return tuple(found)
+
+
+def _of_carry(carry: Carry) -> Tile:
+    return carry.axes, carry.dtype.size
+
+
+def _defines(statement: Statement) -> Iterator[tuple[str, Tile]]:
+    """The values a statement leaves in its block."""
     match statement:
         case Load(var, _, _, axes, dtype) | Map(var, _, _, axes, dtype):
-            yield var, count(axes) * dtype.size
+            yield var, (axes, dtype.size)
         case Reduce(var, _, _, _, axes, dtype) | Dot(var, _, _, _, axes, dtype):
-            yield var, count(axes) * dtype.size
+            yield var, (axes, dtype.size)
         case Position(var, axis):
-            yield var, count((axis,)) * 4
+            yield var, ((axis,), 4)
         case Symbol(var, _):
-            yield var, 4
+            yield var, ((), 4)
         case Loop(_, _, _, carries, _):
             for carry in carries:
-                yield carry.final, _carry_size(carry, count)
+                yield carry.final, _of_carry(carry)
         case Store():
             pass
 
 
 def _uses(statement: Statement) -> Iterator[str]:
     """The values of the enclosing block that a statement needs."""
-    match statement:
-        case Load(_, _, data, _, _):
-            yield from _names(data)
-        case Map(_, _, args, _, _):
-            yield from _names(args)
-        case Reduce(_, _, _, value, _, _) | Store(_, value, _):
-            yield from _names((value,))
-        case Dot(_, _, a, b, _, _):
-            yield from _names((a, b))
-        case Loop(_, _, _, _, body):
-            for inner in body:
-                yield from _uses(inner)
-        case Position() | Symbol():
-            pass
-
-
-def _names(operands: tuple[Operand, ...]) -> Iterator[str]:
-    return (o for o in operands if isinstance(o, str))
+    if isinstance(statement, Loop):
+        for inner in statement.body:
+            yield from _uses(inner)
+    else:
+        yield from (o for o in operands(statement) if isinstance(o, str))

@@ -13,26 +13,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lumi import dim
-from lumi.llir import bytedot
-from lumi.llir.bytedot import ByteDots
-from lumi.llir.kernel import (
-    Dot,
-    Kernel,
-    Load,
-    Loop,
-    Map,
-    Position,
-    Reduce,
-    Statement,
-    Store,
-    Symbol,
-)
+from lumi.llir.kernel import Kernel, Loop
 from lumi.search.guard import active_share
 from lumi.search.live import live_bytes
 from lumi.search.protocol import Cost
-
-PRICES = {"exp2": 8, "log2": 8, "recip": 8, "recipz": 9, "sqrt": 8, "sin": 12, "div": 8, "rem": 8, "mod": 8}
-"""Elementwise operators that cost more than an addition, in additions."""
+from lumi.search.tasks import (
+    Axes,
+    Computed,
+    Multiplied,
+    Read,
+    Reduced,
+    Repeated,
+    Task,
+    Unpacked,
+    Written,
+    tasks,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ def examine(kernel: Kernel, dims: Mapping[str, int], holds: bool = True) -> Work
     Unless it `holds` tiles, in memory that matters, those that are alive at once are not counted.
     """
     work = Work(kernel, dims)
-    work.add(kernel.body, 1.0)
+    work.add(tasks(kernel.body), 1.0)
     if holds:
         work.live = live_bytes(kernel, work.count)
     return work
@@ -97,13 +93,11 @@ class Work:
     dims: Mapping[str, int]
     sizes: dict[str, int] = field(default_factory=dict)
     tiles: dict[str, int] = field(default_factory=dict)
-    shapes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    counts: dict[tuple[str, ...], int] = field(default_factory=dict)
+    counts: dict[Axes, int] = field(default_factory=dict)
     reads: dict[object, tuple[float, float]] = field(default_factory=dict)
     dots: list[tuple[float, int, int, int]] = field(default_factory=list)
     elements: float = 0.0
     byte_elements: float = 0.0
-    bytes: ByteDots = field(default_factory=ByteDots)
     tile_bytes: float = 0.0
     written: float = 0.0
     live: float = 0.0
@@ -111,7 +105,6 @@ class Work:
     def __post_init__(self) -> None:
         kernel = self.kernel
         self.sizes = {a: max(dim.value(e, self.dims), 1) for a, e in kernel.axes.items()}
-        self.bytes = bytedot.find(kernel)
         self.tiles = {a: min(kernel.tiles.get(a, s), s) for a, s in self.sizes.items()}
 
     @property
@@ -124,69 +117,45 @@ class Work:
         whole = self.sizes[axis]
         return whole if loop.chunk is None else -(-whole // self.sizes[loop.chunk])
 
-    def count(self, axes: tuple[str, ...]) -> int:
+    def count(self, axes: Axes) -> int:
         """Elements of a tile over `axes`."""
         known = self.counts.get(axes)
         if known is None:
-            known = self.counts[axes] = math.prod(self.tiles[a] for a in axes)
+            known = self.counts[axes] = math.prod([self.tiles[a] for a in axes])
         return known
 
-    def add(self, body: tuple[Statement, ...], times: float) -> None:
-        """Count statements that run `times` times a cell."""
-        for statement in body:
-            match statement:
-                case Load(var, access, _, axes, _):
-                    self.shapes[var] = axes
-                    moved = times * self.count(axes) * access.dtype.size
+    def add(self, todo: tuple[Task, ...], times: float) -> None:
+        """Count tasks that are done `times` times a cell."""
+        count = self.count
+        for task in todo:
+            match task:
+                case Computed(axes, price):
+                    self.elements += times * count(axes) * price
+                case Read(axes, bytes_, key):
+                    moved = times * count(axes) * bytes_
                     self.tile_bytes += moved
-                    size = math.prod(self.sizes[a] for a in axes) * access.dtype.size
-                    key = (access.buffer, access.index)
+                    size = math.prod([self.sizes[a] for a in axes]) * bytes_
                     self.reads[key] = (size, moved + self.reads.get(key, (0.0, 0.0))[1])
-                case Position(var, axis):
-                    self.shapes[var] = (axis,)
-                case Symbol(var, _):
-                    self.shapes[var] = ()
-                case Map(var, op, _, axes, _):
-                    self.shapes[var] = axes
-                    price = times * self.count(axes) * PRICES.get(op, 1)
-                    if var in self.bytes.unpacked:
-                        self.byte_elements += price
-                    else:
-                        self.elements += price
-                case Reduce(var, _, over, _, axes, _):
-                    self.shapes[var] = axes
-                    self.elements += times * self.count(axes) * self.count(over)
-                case Dot():
-                    self._dot(statement, times)
-                case Store(access, _, axes):
-                    self.written += times * self.count(axes) * access.dtype.size
-                case Loop():
-                    self._loop(statement, times)
+                case Reduced(axes, over):
+                    self.elements += times * count(axes) * count(over)
+                case Multiplied(axes, rows, columns, over):
+                    length = count(over)
+                    operations = 2.0 * times * count(axes) * length
+                    self.dots.append((operations, count(rows), count(columns), length))
+                case Unpacked(axes, over, price):
+                    self.byte_elements += times * count(axes) * (price if over is None else count(over))
+                case Written(axes, bytes_):
+                    self.written += times * count(axes) * bytes_
+                case Repeated(loop, inner):
+                    self.add(inner, times * self._trips(loop))
 
-    def _dot(self, dot: Dot, times: float) -> None:
-        self.shapes[dot.var] = dot.axes
-        left = self.shapes.get(dot.a, ()) if isinstance(dot.a, str) else ()
-        right = self.shapes.get(dot.b, ()) if isinstance(dot.b, str) else ()
-        rows = self.count(tuple(a for a in left if a not in right))
-        columns = self.count(tuple(a for a in right if a not in left))
-        length = self.count(dot.over)
-        if dot.var in self.bytes.sums:
-            self.byte_elements += times * self.count(dot.axes) * length
-            return
-        self.dots.append((2.0 * times * self.count(dot.axes) * length, rows, columns, length))
-
-    def _loop(self, loop: Loop, times: float) -> None:
-        for carry in loop.carries:
-            self.shapes[carry.previous] = self.shapes[carry.final] = carry.axes
+    def _trips(self, loop: Loop) -> float:
         trips = 1.0
         for axis in loop.axes:
-            span = self.sizes[axis]
-            if loop.chunk is not None:
-                span = -(-span // self.sizes[loop.chunk])
-            trips *= -(-span // self.tiles[axis])
+            trips *= -(-self.span(loop, axis) // self.tiles[axis])
         if loop.guards:
             trips *= active_share(loop.guards, self.sizes, self.tiles, self.dims)
-        self.add(loop.body, times * trips)
+        return trips
 
     def cost(self, machine: Machine) -> Cost:
         """The time all cells take on a machine."""
@@ -208,14 +177,16 @@ class Work:
         elements = self.elements + narrow + self.byte_elements * slower
         compute = cells * (wide / machine.dot_rate + elements / machine.element_rate) / busy
         seconds = machine.launch + max(memory, compute) + OVERLAP_LOSS * min(memory, compute)
-        if self.live > machine.tile_memory:
+        fits = self.live <= machine.tile_memory
+        if not fits:
             seconds *= 20 * self.live / machine.tile_memory
         flops = cells * sum(f for f, *_ in self.dots)
         fastest = max(machine.dot_rate, 2 * machine.element_rate)
         elements = self.elements + self.byte_elements * slower
         work = flops / fastest + cells * elements / machine.element_rate
         floor = max(once / machine.bandwidth, work)
-        return Cost(seconds, floor, once, flops + cells * (self.elements + self.byte_elements), self.live)
+        work = flops + cells * (self.elements + self.byte_elements)
+        return Cost(seconds, floor, once, work, self.live, fits)
 
     def _dot_work(self, machine: Machine) -> tuple[float, float]:
         """Operations of wide contractions, weighted by how badly they fill the units, and of narrow ones.

@@ -70,7 +70,8 @@ class Modelling:
     def __post_init__(self) -> None:
         settings = replace(self.settings, cells=self.backend.cells)
         together = self.together if self.backend.joins else None
-        self.planner = Planner(Space(self.region, self.egraph), settings, self.price, together)
+        fits = self.fits if self.backend.cells > 1 else None
+        self.planner = Planner(Space(self.region, self.egraph), settings, self.price, together, fits)
 
     def run(self) -> None:
         """Fill `optima`, best first."""
@@ -168,6 +169,10 @@ class Modelling:
         if best is None:
             raise ValueError(f"{self.backend.name} has no schedule for a kernel")
         return best
+
+    def fits(self, kernel: Kernel, schedule: Schedule) -> bool:
+        """Whether a cell can hold the tiles of a kernel at every hint."""
+        return all(self.backend.cost(kernel, schedule, h).fits for h in self.settings.hints)
 
     def together(self, kernels: tuple[Kernel, ...]) -> tuple[float, Schedule] | None:
         """The same of kernels in one launch; None where no template can run them so."""

@@ -12,12 +12,13 @@ from itertools import combinations
 from lumi import dim
 from lumi.dtype import F32
 from lumi.egraph.encode import may_be_empty
-from lumi.llir.coalesce import Coalesced, coalesce
+from lumi.llir.coalesce import Coalesced
 from lumi.llir.kernel import Kernel, Schedule, are_apart, buffers, written
-from lumi.llir.order import as_stored
+from lumi.memo import Memo
 from lumi.search.alias import Aliases
 from lumi.search.dag import AXES, Dag, Read, Stored
 from lumi.search.draft import Draft, InfeasibleError
+from lumi.search.formed import formed
 from lumi.search.former import Former
 from lumi.search.groups import Groups
 from lumi.search.launch import Assembly, Launch, Outs, Piece
@@ -32,6 +33,9 @@ CLIFF = 1.1
 Price = Callable[[Kernel], tuple[float, Schedule]]
 """Modelled seconds of a kernel and the schedule they are for."""
 
+Fits = Callable[[Kernel, Schedule], bool]
+"""Whether a cell can hold the tiles of a kernel under a schedule."""
+
 Together = Callable[[tuple[Kernel, ...]], "tuple[float, Schedule] | None"]
 """The same of kernels in one launch; None where no schedule can run them so."""
 
@@ -40,17 +44,32 @@ def _seconds(piece: Piece) -> float:
     return piece.seconds
 
 
+def _reads(launch: Launch) -> frozenset[str]:
+    """The buffers that kernels of a launch read and none of them writes."""
+    touched = (b for k in launch.kernels for b in buffers(k))
+    return frozenset(touched).difference(*map(written, launch.kernels))
+
+
 class Planner:
     """Everything that plans of one region share: values, kernels, prices.
 
-    Without `together` every kernel has a launch of its own.  `empty` are the axes that may have no points.
+    `joins` is what is known of two kernels, untuned both, by their ids: the one that is faster than they are,
+    if there is one, among launches or `apart`.  All of them are kept as long as the planner.
+
+    Without `together` every kernel has a launch of its own, without `fits` tiles are not narrowed.  `empty`
+    are the axes that may have no points.
     """
 
     def __init__(
-        self, space: Space, settings: Settings, price: Price, together: Together | None = None
+        self,
+        space: Space,
+        settings: Settings,
+        price: Price,
+        together: Together | None = None,
+        fits: Fits | None = None,
     ) -> None:
         self.space, self.settings = space, settings
-        self.price, self.price_together = price, together
+        self.price, self.price_together, self._fit = price, together, fits
         self.dag = Dag()
         self.aliases = Aliases(space.region, self.dag)
         self.refusals: Counter[str] = Counter()
@@ -66,9 +85,11 @@ class Planner:
         self._wholes: dict[tuple[Outs, int], Coalesced | None] = {}
         self._members: dict[str, tuple[str, ...]] = {}
         self._growing: dict[int, bool] = {}
-        self._pieces: dict[tuple[Outs, tuple[tuple[str, int], ...]], Piece | None] = {}
-        self._launches: dict[tuple[Outs, ...], Launch | None] = {}
-        self._reads: dict[tuple[Outs, ...], frozenset[str]] = {}
+        self._pieces: dict[Outs, Piece | None] = {}
+        self._tiled: dict[tuple[Outs, tuple[tuple[str, int], ...]], Piece | None] = {}
+        self._launches: dict[frozenset[int], Launch | None] = {}
+        self.joins: dict[tuple[int, int, bool], Piece | None] = {}
+        self.reads = Memo(_reads)
 
     def _largest_buffer(self, largest: Mapping[str, int]) -> int:
         """Bytes of the largest buffer that the region reads or must write."""
@@ -160,26 +181,23 @@ class Planner:
 
     def piece(self, outs: Outs, tiles: Mapping[str, int] | None = None) -> Piece:
         """The kernel for some stored classes.  Raises `InfeasibleError` when they do not fit one."""
-        piece = self._pieced(outs, tiles or {})
+        piece = self._pieced(outs, tiles) if tiles else self.untuned(outs)
         if piece is None:
             raise InfeasibleError("values do not fit one kernel")
         return piece
 
+    def untuned(self, outs: Outs) -> Piece | None:
+        """The kernel for some stored classes with tiles that are not tuned yet; None where there is none."""
+        if outs not in self._pieces:
+            self._pieces[outs] = self._form(outs, {})
+        return self._pieces[outs]
+
     def together(self, pieces: Sequence[Piece]) -> Launch | None:
         """One launch of pieces with tiles that are not tuned yet; None where they cannot share one."""
-        chosen = tuple(sorted(pieces, key=lambda p: p.outs))
-        key = tuple(p.outs for p in chosen)
+        key = frozenset(map(id, pieces))
         if key not in self._launches:
-            self._launches[key] = self._launched(chosen)
+            self._launches[key] = self._launched(tuple(sorted(pieces, key=lambda p: p.outs)))
         return self._launches[key]
-
-    def reads(self, launch: Launch) -> frozenset[str]:
-        """The buffers that kernels of a launch read and none of them writes."""
-        found = self._reads.get(launch.outs)
-        if found is None:
-            touched = (b for k in launch.kernels for b in buffers(k))
-            found = self._reads[launch.outs] = frozenset(touched).difference(*map(written, launch.kernels))
-        return found
 
     def _launched(self, pieces: tuple[Piece, ...]) -> Launch | None:
         kernels = tuple(p.kernel for p in pieces)
@@ -190,9 +208,9 @@ class Planner:
 
     def _pieced(self, outs: Outs, tiles: Mapping[str, int]) -> Piece | None:
         key = (outs, tuple(sorted(tiles.items())))
-        if key not in self._pieces:
-            self._pieces[key] = self._form(outs, tiles)
-        return self._pieces[key]
+        if key not in self._tiled:
+            self._tiled[key] = self._form(outs, tiles)
+        return self._tiled[key]
 
     def _form(self, outs: Outs, given: Mapping[str, int]) -> Piece | None:
         layout = self._layouts.get(outs)
@@ -210,14 +228,16 @@ class Planner:
         if not math.isfinite(seconds):
             return None
         piece = Piece(outs, kernel, schedule, seconds)
-        return self._narrowed(piece) if self.settings.cells > 1 and not given else piece
+        return piece if given else self._narrowed(piece)
 
     def _narrowed(self, piece: Piece) -> Piece:
         """The kernel with tiles that a cell can hold, if that is what slows it: then halving all helps."""
-        found = [*self._halved(piece, [tuple(piece.kernel.axes)])]
-        while found and min(found, key=_seconds).seconds * CLIFF < piece.seconds:
-            piece = min(found, key=_seconds)
-            found = [*self._halved(piece, [(axis,) for axis in piece.kernel.axes])]
+        choices: list[tuple[str, ...]] = [tuple(piece.kernel.axes)]
+        while self._fit is not None and not self._fit(piece.kernel, piece.schedule):
+            found = min(self._halved(piece, choices), key=_seconds, default=piece)
+            if found.seconds * CLIFF >= piece.seconds:
+                break
+            piece, choices = found, [(axis,) for axis in found.kernel.axes]
         return piece
 
     def _halved(self, piece: Piece, choices: Iterable[tuple[str, ...]]) -> Iterator[Piece]:
@@ -261,7 +281,7 @@ class Planner:
             tiles={},
             body=Former(self.space, self.dag, self.orders, outs, layout, resident).body(),
         )
-        found = coalesce(as_stored(kernel))
+        found = formed(kernel)
         for name, members in found.members.items():
             self._members[name] = members
             self.sizes[name] = math.prod(self.sizes[a] for a in members)

@@ -21,7 +21,7 @@ class Cost:
 
     `seconds` is the estimate that orders candidates.  `floor` is the time no schedule can beat: the larger
     of `traffic` (bytes that must cross memory once) over bandwidth and `flops` over peak.  `live` are the
-    bytes of tiles alive at once in a grid cell.
+    bytes of tiles alive at once in a grid cell, `fits` says whether it can hold them.
     """
 
     seconds: float
@@ -29,6 +29,7 @@ class Cost:
     traffic: float
     flops: float
     live: float
+    fits: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,7 @@ class Settings:
     the time for measuring.  At the largest dims a temporary may have `memory` bytes, and `growth` times
     the bytes of the largest buffer that the region has anyway: a plan whose memory grows with the square of
     a length is not wanted, however fast it is at the hints.  Where no plan keeps to `growth`, it is waived.
-    Tiles that are not tuned yet leave a grid of at least `cells` cells, as many as keep the device busy;
-    above 1, they are also narrowed to what a cell can hold.
+    Tiles that are not tuned yet leave a grid of at least `cells` cells, as many as keep the device busy.
     """
 
     mode: Mode = Mode.MODEL

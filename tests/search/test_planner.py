@@ -14,7 +14,7 @@ from lumi.llir.kernel import KernelGraph, Step, accesses, written
 from lumi.search.finish import finish
 from lumi.search.launch import Assembly
 from lumi.search.model import estimate
-from lumi.search.planner import Planner
+from lumi.search.planner import Fits, Planner
 from lumi.search.search import search
 from lumi.search.settings import Settings
 from lumi.search.space import Genome, Space
@@ -35,11 +35,12 @@ def region_of(*terms: Term, buffers: dict[str, str], out: str = "i j") -> Region
     return replace(made, stores=stores)
 
 
-def planner(region: Region, **options: int) -> Planner:
+def planner(region: Region, fits: Fits | None = None, **options: int) -> Planner:
     return Planner(
         Space(region, saturate(region)),
         Settings(**options),  # type: ignore[arg-type]
         lambda k: (estimate(k, {}, MACHINE).seconds, DEFAULT),
+        fits=fits,
     )
 
 
@@ -173,7 +174,7 @@ def test_equal_kernels_are_formed_once() -> None:
 
 
 def test_untuned_tiles_are_narrowed_to_what_a_cell_can_hold() -> None:
-    """Only for a device that needs many cells; a reduction that is held whole is then looped over."""
+    """Only where the model says so; a reduction that is held whole is then looped over."""
     sizes = {"m": 256, "p": 64, "q": 64, "n": 256}
     work = Workload(
         "product",
@@ -184,9 +185,9 @@ def test_untuned_tiles_are_narrowed_to_what_a_cell_can_hold() -> None:
         {"a": "m p q", "b": "p q n"},
     )
 
-    def live(cells: int) -> float:
-        made = planner(work.region(), cells=cells)
-        (piece,) = whole(made).pieces
+    def live(fits: Fits | None) -> float:
+        (piece,) = whole(planner(work.region(), fits)).pieces
         return estimate(piece.kernel, {}, MACHINE).live
 
-    assert live(cells=1) > MACHINE.tile_memory >= live(cells=2)
+    assert live(fits=None) > MACHINE.tile_memory >= live(lambda k, s: estimate(k, {}, MACHINE).fits)
+    assert live(lambda k, s: True) == live(fits=None)

@@ -66,7 +66,7 @@ def _special(kernel: Kernel) -> Iterator[Schedule]:
         yield from MATMUL
     if sums:
         yield from STREAM
-    if bytedot.find(kernel).sums:
+    if bytedot.find(kernel.body).sums:
         yield from DOT8
     if True in outer and library.find_blas() is not None and product.find(kernel) is not None:
         yield BLAS

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from lumi.backends.cuda.machine import MACHINE, RESIDENT
 from lumi.backends.cuda.scope import Blocking
@@ -11,6 +13,7 @@ from lumi.dtype import I8, U8
 from lumi.llir import spell
 from lumi.llir.kernel import Dot, Load, Loop, Reduce, Statement, walk
 from lumi.llir.program import is_plain
+from lumi.memo import Memo
 from lumi.search.model import Work
 from lumi.search.protocol import Cost
 
@@ -51,22 +54,45 @@ IN_TURN = 0.17e-6
 """Seconds of a turn of a reduction to a single value: threads share its innermost axis alone."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Traits:
+    """What of a tile program tells how long its threads wait.
+
+    `elementwise`: it computes each element by itself, of neighbours that are moved together.  `carrying` are
+    the loops that carry values around.  `single` are the outer axes of reductions to a single value, which
+    threads take one after another.  `sums_bytes`: it reduces what it makes of bytes.
+    """
+
+    elementwise: bool
+    carrying: tuple[Loop, ...]
+    single: tuple[tuple[str, ...], ...]
+    sums_bytes: bool
+
+
+@Memo
+def _traits(body: tuple[Statement, ...]) -> _Traits:
+    every = list(walk(body))
+    loads = [s for s in every if isinstance(s, Load)]
+    together = all(spell.step(s.access, s.axes[-1]) == 1 for s in loads if s.axes)
+    sums = [s for s in every if isinstance(s, Reduce | Dot)]
+    read = any(s.access.dtype in (I8, U8) and len(s.axes) > 1 for s in loads)
+    return _Traits(
+        together and not sums and not any(isinstance(s, Loop) for s in every),
+        tuple(s for s in every if isinstance(s, Loop) and not is_plain(s)),
+        tuple(s.over[:-1] for s in sums if not s.axes and len(s.over) > 1),
+        read and bool(sums),
+    )
+
+
 def seconds(work: Work, found: Cost, blocking: Blocking) -> float:
     """Seconds of one run whose operations and data take what `found` says."""
-    if _is_elementwise(work):
+    traits = _traits(work.kernel.body)
+    if traits.elementwise:
         return found.seconds + _scattered(work, found, blocking)
-    waiting = EXPOSED * LATENCY * _rounds(work, blocking) + BARRIERS * _turns(work)
-    waiting += IN_TURN * _in_turn(work)
-    unpacking = of_rows(work) / APART if _sums_bytes(work) else 0.0
+    waiting = EXPOSED * LATENCY * _rounds(work, blocking) + BARRIERS * _turns(work, traits.carrying)
+    waiting += IN_TURN * float(sum(math.prod(work.sizes[a] for a in axes) for axes in traits.single))
+    unpacking = of_rows(work) / APART if traits.sums_bytes else 0.0
     return found.seconds + waiting + unpacking
-
-
-def _is_elementwise(work: Work) -> bool:
-    """Whether a kernel computes each element by itself, of neighbours that are moved together."""
-    every = list(walk(work.kernel.body))
-    loads = [s for s in every if isinstance(s, Load)]
-    together = all(any(spell.step(s.access, a) == 1 for a in s.axes[-1:]) for s in loads if s.axes)
-    return together and not any(isinstance(s, Loop | Reduce | Dot) for s in every)
 
 
 def _scattered(work: Work, found: Cost, blocking: Blocking) -> float:
@@ -88,37 +114,28 @@ def _rounds(work: Work, blocking: Blocking) -> float:
     return -(-work.cells // resident) * max(turns, 1.0)
 
 
-def _turns(work: Work) -> float:
+def _turns(work: Work, loops: Iterable[Loop]) -> float:
     """Turns of loops that carry values around, one after another in the blocks of a multiprocessor."""
-    loops = [s for s in walk(work.kernel.body) if isinstance(s, Loop) and not is_plain(s)]
     turns = sum(math.prod(-(-work.span(s, a) // work.tiles[a]) for a in s.axes) for s in loops)
     return float(turns * -(-work.cells // (MACHINE.units * BLOCKS)))
 
 
-def _in_turn(work: Work) -> float:
-    """Turns of the outer axes of reductions to a single value, one after another."""
-    single = [s for s in walk(work.kernel.body) if isinstance(s, Reduce | Dot) and not s.axes]
-    return float(sum(math.prod(work.sizes[a] for a in s.over[:-1]) for s in single if len(s.over) > 1))
-
-
-def _sums_bytes(work: Work) -> bool:
-    """Whether a kernel reduces what it makes of bytes."""
-    body = list(walk(work.kernel.body))
-    read = any(isinstance(s, Load) and s.access.dtype in (I8, U8) and len(s.axes) > 1 for s in body)
-    return read and any(isinstance(s, Dot | Reduce) for s in body)
+@Memo
+def _loaded(body: tuple[Statement, ...]) -> tuple[tuple[tuple[str, ...], int], ...]:
+    """The axes of the loads of a block, and how many elements an instruction loads."""
+    return tuple(
+        (s.axes, VECTOR // s.access.dtype.size if any(spell.step(s.access, a) == 1 for a in s.axes) else 1)
+        for s in body
+        if isinstance(s, Load)
+    )
 
 
 def _loads(work: Work, body: tuple[Statement, ...], times: float) -> float:
     """Load instructions of a cell, of which those of one loop go out together."""
-    inner = most = 0.0
-    for statement in body:
-        if isinstance(statement, Load):
-            access = statement.access
-            per = (
-                VECTOR // access.dtype.size if any(spell.step(access, a) == 1 for a in statement.axes) else 1
-            )
-            most = max(most, times * work.count(statement.axes) / per)
-        elif isinstance(statement, Loop):
-            trips = math.prod(-(-work.span(statement, a) // work.tiles[a]) for a in statement.axes)
-            inner += _loads(work, statement.body, times * trips)
+    most = max([times * work.count(axes) / per for axes, per in _loaded(body)], default=0.0)
+    inner = 0.0
+    for loop in body:
+        if isinstance(loop, Loop):
+            trips = math.prod(-(-work.span(loop, a) // work.tiles[a]) for a in loop.axes)
+            inner += _loads(work, loop.body, times * trips)
     return inner + most

@@ -17,8 +17,8 @@ from lumi.backends.cuda.scope import Blocking
 from lumi.backends.cuda.staged_price import packed_rates, streamed
 from lumi.backends.cuda.tf32 import is_tf32
 from lumi.backends.cuda.wgmma import price as group_price
-from lumi.llir.kernel import Kernel, Loop, Schedule, Statement, Step, walk
-from lumi.llir.program import is_plain
+from lumi.llir.kernel import Kernel, Schedule, Statement, Step
+from lumi.llir.program import carries
 from lumi.search.model import Work, examine
 from lumi.search.protocol import Cost
 
@@ -34,6 +34,9 @@ FREE = ("ring", "packed", "lines", "direct", "walk", "mma", "wgmma")
 PRICED = ("spread", "tiles")
 """The numbers of packed rings that tell their templates apart, by the model."""
 
+APART = replace(MACHINE, bandwidth=UNSHARED * MACHINE.bandwidth)
+"""The GPU where every row of a result loads what all rows share."""
+
 TURN = 2e-6
 """Seconds that a turn takes longer than a launch that begins while the one before it ends."""
 
@@ -42,13 +45,15 @@ TURN = 2e-6
 class _Body:
     """What is known of kernels that share a tile program: whether it carries nothing around, their costs.
 
-    `vectors` are the seconds of what packed rows are multiplied with.
+    `work` is what there is to do where templates choose their tiles, `tiled` the last that was found for
+    tiles, with these, `vectors` the seconds of what packed rows are multiplied with.
     """
 
     statements: tuple[Statement, ...]
     plain: bool
     costs: dict[object, Cost] = field(default_factory=dict)
     work: dict[object, Work] = field(default_factory=dict)
+    tiled: dict[object, tuple[Mapping[str, int], Work]] = field(default_factory=dict)
     vectors: dict[object, float] = field(default_factory=dict)
 
 
@@ -78,14 +83,18 @@ class Costs:
     def _work(
         self, kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], key: tuple[object, ...]
     ) -> Work:
-        """What there is to do, which is one for all templates that choose their tiles."""
+        """What there is to do, which is one for all templates that choose their tiles, or the same."""
         body = self._body(kernel)
-        if schedule.template not in FREE:
-            chosen = replace(kernel, tiles={**kernel.tiles, **tiling.tiles(kernel, _blocking(schedule))})
-            return examine(chosen, dims, holds=not body.plain)
-        if key not in body.work:
-            body.work[key] = examine(kernel, dims, holds=False)
-        return body.work[key]
+        if schedule.template in FREE:
+            if key not in body.work:
+                body.work[key] = examine(kernel, dims, holds=False)
+            return body.work[key]
+        tiles = {**kernel.tiles, **tiling.tiles(kernel, _blocking(schedule))}
+        known = body.tiled.get(key[:-1])
+        if known is None or known[0] != tiles:
+            work = examine(replace(kernel, tiles=tiles), dims, holds=not body.plain)
+            known = body.tiled[key[:-1]] = tiles, work
+        return known[1]
 
     def together(self, kernels: Sequence[Kernel], schedule: Schedule, dims: Mapping[str, int]) -> Cost:
         """The estimate of one launch of kernels that do not depend on each other."""
@@ -137,8 +146,7 @@ class Costs:
     def _body(self, kernel: Kernel) -> _Body:
         known = self.bodies.get(id(kernel.body))
         if known is None or known.statements is not kernel.body:
-            plain = all(is_plain(s) for s in walk(kernel.body) if isinstance(s, Loop))
-            known = self.bodies[id(kernel.body)] = _Body(kernel.body, plain)
+            known = self.bodies[id(kernel.body)] = _Body(kernel.body, not carries(kernel.body))
         return known
 
 
@@ -162,16 +170,16 @@ def _blocking(schedule: Schedule) -> Blocking:
 
 def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], work: Work) -> Cost:
     options, blocking = dict(schedule.options), _blocking(schedule)
-    shared = MACHINE if blocking.rows > 1 else replace(MACHINE, bandwidth=UNSHARED * MACHINE.bandwidth)
-    found = work.cost(shared)
-    streams = replace(found, floor=found.traffic / MACHINE.bandwidth)
+    found = work.cost(MACHINE if blocking.rows > 1 else APART)
+    least = found.traffic / MACHINE.bandwidth
     match schedule.template:
         case "ring":
-            return replace(streams, seconds=staged_price.ring(work, found.traffic))
+            return replace(found, floor=least, seconds=staged_price.ring(work, found.traffic))
         case "packed":
-            return replace(streams, seconds=staged_price.packed(work, found.traffic, options))
+            seconds = staged_price.packed(work, found.traffic, options)
+            return replace(found, floor=least, seconds=seconds)
         case "walk":
-            return replace(streams, seconds=staged_price.walked(work, found.traffic))
+            return replace(found, floor=least, seconds=staged_price.walked(work, found.traffic))
         case "lines":
             return replace(found, seconds=staged_price.line(work, found))
         case "direct":
@@ -181,7 +189,7 @@ def _cost(kernel: Kernel, schedule: Schedule, dims: Mapping[str, int], work: Wor
             assert form is not None, "only what tensor cores compute has this schedule"
             seconds = _products((kernel,), schedule, (found.traffic,), dims)
             flops = tensor_price.flops(form, dims)
-            floor = max(found.traffic / MACHINE.bandwidth, flops / tensor_price.peak(form))
+            floor = max(least, flops / tensor_price.peak(form))
             return replace(found, seconds=seconds, floor=floor, flops=flops)
         case _:
             return replace(found, seconds=cells_price.seconds(work, found, blocking))

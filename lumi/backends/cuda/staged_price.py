@@ -9,8 +9,9 @@ from lumi.backends.cuda import direct
 from lumi.backends.cuda.held import WORD
 from lumi.backends.cuda.machine import MACHINE
 from lumi.llir.kernel import Load, Loop, Map, Reduce, walk
-from lumi.search.model import PRICES, Work
+from lumi.search.model import Work
 from lumi.search.protocol import Cost
+from lumi.search.tasks import PRICES
 
 RING = (0.65e-6, 4.59e12), (2.0e-6, 5.6e12)
 """Seconds to start and bytes a second of a ring that memory bounds, and of one that is short."""

@@ -13,8 +13,10 @@ from lumi.backends.cuda.scope import Blocking
 from lumi.backends.cuda.values import about
 from lumi.dim import Extent
 from lumi.llir import spell
-from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Reduce, Store, walk
+from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Reduce, Statement, Store, walk
+from lumi.llir.memo import KernelMemo
 from lumi.llir.program import is_plain
+from lumi.memo import Memo
 
 CELLS = 132
 """Cells that a grid should have at least, so that every multiprocessor has work."""
@@ -33,12 +35,28 @@ TURNS = 8
 
 def tiles(kernel: Kernel, blocking: Blocking) -> dict[str, int]:
     """The tiles a kernel runs with: its own where values are carried around loops, else as many as fit."""
-    carrying = [s for s in walk(kernel.body) if isinstance(s, Loop) and not is_plain(s)]
+    carrying = _carrying(kernel.body)
     if carrying:
-        return {**kernel.tiles, **_longer(kernel, carrying, blocking), **dict.fromkeys(_chunks(kernel), 1)}
-    chosen = {a: t for a, t in kernel.tiles.items() if a not in kernel.grid}
+        chunks = dict.fromkeys(_chunks(kernel.body), 1)
+        return {**kernel.tiles, **_longer(kernel, carrying, blocking), **chunks}
+    known = _known(kernel)
+    if blocking not in known:
+        known[blocking] = _of_grid(kernel, blocking)
+    return {a: t for a, t in kernel.tiles.items() if a not in kernel.grid} | known[blocking]
+
+
+@KernelMemo
+def _known(kernel: Kernel) -> dict[Blocking, dict[str, int]]:
+    """The tiles of the grid that are known of a kernel that carries nothing around."""
+    return {}
+
+
+def _of_grid(kernel: Kernel, blocking: Blocking) -> dict[str, int]:
+    """The tiles of the grid of a kernel that carries nothing around."""
+    chosen: dict[str, int] = {}
+    chunks = _chunks(kernel.body)
     target = max(_target(kernel, blocking) // _inner(kernel), 1)
-    free = [a for a in kernel.grid if a not in _chunks(kernel)]
+    free = [a for a in kernel.grid if a not in chunks]
     target = _balanced(kernel, free, target)
     for axis in reversed(free):
         chosen[axis] = min(target, _size(kernel.axes[axis]))
@@ -83,7 +101,7 @@ def widened(kernel: Kernel, chosen: Mapping[str, int]) -> dict[str, int]:
     return dict(chosen) if axis is None else {**chosen, axis: chosen.get(axis, 1) * factor}
 
 
-def _longer(kernel: Kernel, loops: list[Loop], blocking: Blocking) -> dict[str, int]:
+def _longer(kernel: Kernel, loops: Iterable[Loop], blocking: Blocking) -> dict[str, int]:
     """Tiles of loops that keep the threads of a block busy, unless guards would skip less for it."""
     points = math.prod(min(kernel.tiles.get(a, 1), _size(kernel.axes[a])) for a in kernel.grid)
     least = max(blocking.threads * LONG // points, 1)
@@ -94,8 +112,15 @@ def _longer(kernel: Kernel, loops: list[Loop], blocking: Blocking) -> dict[str, 
     }
 
 
-def _chunks(kernel: Kernel) -> set[str]:
-    return {s.chunk for s in walk(kernel.body) if isinstance(s, Loop) and s.chunk is not None}
+@Memo
+def _carrying(body: tuple[Statement, ...]) -> tuple[Loop, ...]:
+    """The loops that carry values around."""
+    return tuple(s for s in walk(body) if isinstance(s, Loop) and not is_plain(s))
+
+
+@Memo
+def _chunks(body: tuple[Statement, ...]) -> frozenset[str]:
+    return frozenset(s.chunk for s in walk(body) if isinstance(s, Loop) and s.chunk is not None)
 
 
 def _target(kernel: Kernel, blocking: Blocking) -> int:

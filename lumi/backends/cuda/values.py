@@ -9,6 +9,7 @@ from lumi.dim import Extent
 from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Kernel, Load, Loop, Operand, Store, walk
 from lumi.llir.program import Fold, Nest, Program, arguments, is_plain
+from lumi.memo import Memo
 
 SOME = 1024
 """Positions assumed of an axis whose extent is known only at run time."""
@@ -16,12 +17,20 @@ SOME = 1024
 FAR_MORE = 4
 
 
+def _flat(kernel: Kernel) -> Program:
+    """The program of a kernel whose values are computed where they are used, at one point of the grid."""
+    return arrange(kernel, {}, flat=True, largest={True: 0, False: 0})
+
+
+flat = Memo(_flat, 64)
+
+
 def without_arrays(kernel: Kernel) -> Program | None:
     """The program of a kernel when it needs no memory of a cell and skips nothing; else None."""
     loops = [s for s in walk(kernel.body) if isinstance(s, Loop)]
     if not all(is_plain(s) and not s.guards and s.chunk is None for s in loops):
         return None
-    program = arrange(kernel, {}, flat=True, largest={True: 0, False: 0})
+    program = flat(kernel)
     plain = all(isinstance(i, Nest) and all(isinstance(r, Store) for r in i.roots) for i in program.items)
     return program if plain else None
 

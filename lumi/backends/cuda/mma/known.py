@@ -14,7 +14,7 @@ from lumi.backends.cuda.wgmma import plan
 from lumi.dim import Extent
 from lumi.llir.kernel import Kernel, Schedule, Statement
 
-MOST = 512
+MOST = 1 << 12
 """Kernels that are remembered."""
 
 

@@ -11,7 +11,8 @@ from lumi.backends.cuda.mma.form import Cascade, Form, Product, Stored
 from lumi.backends.cuda.mma.plan import STEP, Plan, up
 from lumi.llir.kernel import Loop, Map, Reduce, walk
 from lumi.search.guard import active_share
-from lumi.search.model import PRICES, Machine
+from lumi.search.model import Machine
+from lumi.search.tasks import PRICES
 
 RATE = 2600.0
 """Operations a cycle of a multiprocessor by `mma.sync`, at best: Hopper's own instructions do more."""

@@ -19,10 +19,9 @@ from lumi.backends.cuda.mma.form import (
     Sums,
     Update,
 )
-from lumi.backends.cuda.values import folds_below, long
+from lumi.backends.cuda.values import flat, folds_below, long
 from lumi.dtype import F32, DType
 from lumi.llir import spell
-from lumi.llir.arrange import arrange
 from lumi.llir.kernel import Carry, Dot, Kernel, Load, Loop, Map, Operand, Reduce, Store, walk
 from lumi.llir.merge import merge
 from lumi.llir.program import Fold, Program, is_plain, partial_of
@@ -39,19 +38,16 @@ def recognise(kernel: Kernel, tf32: bool = False) -> Form:
     kinds = (F32,) if tf32 else HALVES
     if not any(isinstance(s, Load) and s.access.dtype in kinds for s in statements):
         raise RefusalError("no factor is of f32" if tf32 else "no factor is of halves")
-    plain = _Recogniser(_arranged(kernel), kinds)
+    plain = _Recogniser(flat(kernel), kinds)
+    plain.reductions()
     try:
         return plain.form()
     except RefusalError as error:
-        ways = (*map(_arranged, _with_long_axes(plain)), plain.program)
+        ways = (*map(flat, _with_long_axes(plain)), plain.program)
         for scattered, program in itertools.product((False, True), ways):
             with suppress(RefusalError):
                 return _Recogniser(program, kinds, True, scattered).form()
         raise error
-
-
-def _arranged(kernel: Kernel) -> Program:
-    return arrange(kernel, {}, flat=True, largest={True: 0, False: 0})
 
 
 def _with_long_axes(plain: _Recogniser) -> Iterator[Kernel]:
@@ -75,14 +71,18 @@ class _Recogniser:
         self.carried = [s for s in self.kernel.body if isinstance(s, Loop) and not is_plain(s)]
         self.stores = tuple(_stores(self.kernel))
 
-    def form(self) -> Form:
-        """The form.  Raises `RefusalError`."""
+    def reductions(self) -> tuple[Loop | None, list[Fold]]:
+        """The loop of its cascade and its reductions, wherever factors lie.  Raises `RefusalError`."""
         sums = [s for s in self.carried if _only_sums(s)]
         cascades = [s for s in self.carried if s not in sums]
         if len(cascades) > 1 or (cascades and sums):
             raise RefusalError("it has several loops that carry values around")
         loop = cascades[0] if cascades else None
-        folds = [*self._folds(loop), *(f for s in sums for f in _folds_of(s))]
+        return loop, [*self._folds(loop), *(f for s in sums for f in _folds_of(s))]
+
+    def form(self) -> Form:
+        """The form.  Raises `RefusalError`."""
+        loop, folds = self.reductions()
         reasons: list[str] = []
         for row, column in self._tiles(folds, loop):
             try:
