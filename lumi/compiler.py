@@ -14,12 +14,14 @@ Equal regions are saturated and searched once, whichever layer or variant they c
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
+from lumi import dim
 from lumi.backends.targets import compile_binary, open_backend
 from lumi.bufferize import surface
 from lumi.bufferize.bufferize import KernelTable, bufferize
@@ -123,6 +125,7 @@ def _lower(work: Compilation) -> None:
     for number, variant in enumerate(work.variants):
         _tell(work, Stage.FIELDS, number, len(work.variants), variant.graph.name)
         regions = lower(variant.graph)
+        _check_lengths(work, variant, regions)
         reduced.update(axis for r in regions for axis in bound_axes([s.term for s in r.stores]))
         split = [offer(r, _splits(work, variant, r)) for r in regions]
         pairs = {region.key: found for region, found in split if found}
@@ -131,6 +134,18 @@ def _lower(work: Compilation) -> None:
     for axis in work.options.splits.keys() - reduced:
         listed = ", ".join(sorted(reduced)) or "none"
         raise LumiError("search error", f"no region reduces an axis {axis}", hint=f"axes to split: {listed}")
+
+
+def _check_lengths(work: Compilation, variant: Traced, regions: Sequence[Region]) -> None:
+    """Raise `LumiError` where an axis may have more positions than the target counts."""
+    longest, ranges = open_backend(work.options.target).longest, variant.box.free
+    for region in regions:
+        for axis in region.axes:
+            length = dim.bounds(axis.extent, ranges)[1]
+            if longest < length < math.inf:
+                what = f"an axis of region {region.scope or '(all)'} may have {int(length)} positions"
+                hint = f"{work.options.target} counts to {longest}: split the axis, or lower a dim's :max"
+                raise LumiError("shape error", what, hint=hint)
 
 
 def _splits(work: Compilation, variant: Traced, region: Region) -> Mapping[str, int]:

@@ -138,6 +138,46 @@ def test_elements_beyond_two_to_the_31st_are_found(target: str) -> None:
         np.testing.assert_array_equal(found["first"], first)
 
 
+WIDE = """
+(defmodel wide [(at i32 [1])]
+  "Adds 1 to 4.6 billion elements, and gives back the last of each of some rows."
+  (let [rows (state "rows" [70000 65536] :dtype u8)]
+    (set! rows (+ rows 1))
+    (outputs :ends (slice (take rows at) :axis 1 :start 65535))))
+"""
+
+
+def test_no_axis_is_longer_than_32_bits_count() -> None:
+    """Rows that every kernel sees as one run of memory stay rows where there are too many elements."""
+    plan = plan_of(compiled(WIDE, "cuda"))
+    extents = [e for k in plan.kernels for kernel in k.step.kernels for e in kernel.axes.values()]
+    assert {70000, 65536} <= set(extents) and all(isinstance(e, int) and e <= 1 << 30 for e in extents)
+
+
+@pytest.mark.cuda
+def test_elements_beyond_two_to_the_31st_are_changed() -> None:
+    session = Session(plan_of(compiled(WIDE, "cuda")))
+    for count, at in enumerate((0, 32767, 32768, 65535, 69999), 1):
+        assert session(at=np.array([at], np.int32))["ends"].tolist() == [[count]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(defmodel m [(x u8 [4587520000])] (+ x 1))", "may have 4587520000 positions"),
+        (
+            "(defdim n :min 1 :max 4000000000 :hint 9) (defmodel m [(x u8 [n])] (+ x 1))",
+            "may have 4000000000 positions",
+        ),
+    ],
+)
+def test_an_axis_that_the_gpu_cannot_count_is_refused(text: str, message: str) -> None:
+    with pytest.raises(LumiError, match=message) as caught:
+        compiled(text, "cuda", Mode.NONE)
+    assert caught.value.hint.startswith("cuda counts to 2146435072")
+    assert plan_of(compiled(text, "cpu", Mode.NONE)).kernels
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -27,6 +27,10 @@ class Target(Backend, Protocol):
     def machine(self) -> Machine:
         """What the model knows of the device that its times are those of."""
 
+    @property
+    def longest(self) -> int:
+        """Positions of an axis at most."""
+
     def emit(self, step: Step, name: str) -> str:
         """The code of a kernel under its schedule, as a function called `name`."""
 

@@ -20,6 +20,9 @@ from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Position, Reduce, Sta
 
 Axes = tuple[str, ...]
 
+LONGEST = 1 << 30
+"""Positions of a joined axis at most: with room to step over its end, 32 bits count them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Coalesced:
@@ -59,7 +62,8 @@ class _Pair:
 
     def joinable(self) -> bool:
         """Whether no statement tells the two apart."""
-        if not isinstance(self.size, int) or not isinstance(self.kernel.axes[self.outer], int):
+        count = self.kernel.axes[self.outer]
+        if not isinstance(self.size, int) or not isinstance(count, int) or count * self.size > LONGEST:
             return False
         together = all(self._together(axes) for axes in _axis_lists(self.kernel))
         told_apart = any(a in (self.outer, self.inner) for a in _single_axes(self.kernel.body))

@@ -14,7 +14,7 @@ from lumi.dtype import F32, I32
 from lumi.field.access import Access
 from lumi.field.index import Data, Index, Quot, index, of_axis
 from lumi.field.term import Bin, Const, Pos
-from lumi.llir.coalesce import coalesce
+from lumi.llir.coalesce import LONGEST, coalesce
 from lumi.llir.kernel import Carry, Kernel, Load, Loop, Map, Position, Reduce, Statement, Store
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -108,6 +108,15 @@ def test_outer_pair_is_left_when_the_inner_is_joined() -> None:
 )
 def test_axes_that_are_told_apart_stay(kernel: Kernel) -> None:
     assert coalesce(kernel).kernel == kernel
+
+
+@pytest.mark.parametrize("rows", [LONGEST >> 16, (LONGEST >> 16) + 1])
+def test_no_joined_axis_is_longer_than_agreed(rows: int) -> None:
+    source = Access("B0", (of_axis("i"), of_axis("j")), (rows, 1 << 16), F32)
+    body = (Load("v1", source, (), ("i", "j"), F32), Store(replace(source, buffer="B1"), "v1", ("i", "j")))
+    found = coalesce(Kernel({"i": rows, "j": 1 << 16}, ("i", "j"), (), {"i": 1, "j": 4}, body))
+    assert (found.kernel.axes == {"i_j": LONGEST}) == (rows << 16 == LONGEST)
+    assert max(found.kernel.axes.values()) <= LONGEST  # type: ignore[type-var]
 
 
 def test_axis_of_unknown_extent_stays() -> None:

@@ -61,6 +61,11 @@ class CpuBackend:
         return machine(self._cores, schedule.DEFAULT.template)
 
     @property
+    def longest(self) -> int:
+        """What 64 bits count."""
+        return 1 << 62
+
+    @property
     def cells(self) -> int:
         """One: threads are few, and take several cells each."""
         return 1

@@ -50,6 +50,11 @@ class CudaBackend:
         return MACHINE
 
     @property
+    def longest(self) -> int:
+        """What 32 bits count, with room to step over the end; 64 bits would slow every kernel down."""
+        return (1 << 31) - (1 << 20)
+
+    @property
     def cells(self) -> int:
         """Two blocks for each multiprocessor."""
         return 2 * MACHINE.units
