@@ -10,7 +10,7 @@ from lumi import dim
 from lumi.dim import Dim, Extent
 from lumi.errors import LumiError
 from lumi.plan.check import check
-from lumi.plan.plan import Binding, Need, Plan, Variant
+from lumi.plan.plan import Binding, Need, Plan, Role, Variant
 from lumi.plan.reach import Requirement
 from lumi.runtime.device import Array, Device, Executable, Memory, room_for
 from lumi.runtime.params import Random, Source, fill, require
@@ -55,6 +55,15 @@ class Model:
         """What must not be negative at a call of a variant."""
         rooms, needs = self.needs[variant], self.plan.variants[variant].needs
         return [*(room.gap for room in rooms), *(need.gap for need in needs)]
+
+    def written(self, number: int) -> frozenset[str]:
+        """The states that a variant writes."""
+        variant, found = self.plan.variants[number], set[str]()
+        for launch in variant.launches:
+            step = self.plan.kernels[launch.kernel].step
+            pairs = zip(step.buffers, (variant.buffers[n] for n in launch.buffers), strict=True)
+            found |= {b.name for own, b in pairs if own in step.written and b.role is Role.STATE}
+        return frozenset(found)
 
     def _check_room(self, need: Requirement, dims: Mapping[str, int]) -> None:
         room = dim.value(need.gap, dims)

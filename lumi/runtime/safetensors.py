@@ -27,6 +27,9 @@ _DTYPES = {
     **{"F8_E4M3": F8E4M3, "F8_E5M2": F8E5M2},
     **{"I64": I64, "I32": I32, "I8": I8, "U8": U8, "BOOL": BOOL},
 }
+KINDS = {dtype: name for name, dtype in _DTYPES.items()}
+"""The format's name of a dtype."""
+
 _SIZES = {
     **{"U64": 8, "U32": 4, "U16": 2, "I16": 2, "C64": 8},
     "F8_E8M0": 1,
@@ -69,7 +72,21 @@ def _read_shards(index: Path) -> dict[str, Tensor]:
     return found
 
 
+def read_metadata(path: Path) -> dict[str, str]:
+    """What a `.safetensors` file tells about itself, text by name."""
+    told = _open(path)[0].get("__metadata__", {})
+    return {k: v for k, v in told.items() if isinstance(v, str)} if isinstance(told, dict) else {}
+
+
 def _read_file(path: Path) -> dict[str, Tensor]:
+    header, buffer = _open(path)
+    found = [_tensor(path, name, entry, buffer) for name, entry in header.items() if name != "__metadata__"]
+    _check_ranges(path, found, len(buffer))
+    return {tensor.name: tensor for _, tensor in found}
+
+
+def _open(path: Path) -> tuple[Mapping[str, Any], Array]:
+    """The header of a file and the bytes behind it."""
     data = map_file(path)
     if len(data) < _LENGTH:
         raise _error(path, f"no safetensors file: {len(data)} bytes", _AGAIN)
@@ -77,11 +94,7 @@ def _read_file(path: Path) -> dict[str, Tensor]:
     if size > len(data) - _LENGTH:
         message = f"the header has {size} bytes, but only {len(data) - _LENGTH} follow"
         raise _error(path, message, "the file is truncated or no safetensors file")
-    header = _json(path, data[_LENGTH : _LENGTH + size])
-    buffer = np.frombuffer(data, np.uint8)[_LENGTH + size :]
-    found = [_tensor(path, name, entry, buffer) for name, entry in header.items() if name != "__metadata__"]
-    _check_ranges(path, found, len(buffer))
-    return {tensor.name: tensor for _, tensor in found}
+    return _json(path, data[_LENGTH : _LENGTH + size]), np.frombuffer(data, np.uint8)[_LENGTH + size :]
 
 
 def _tensor(path: Path, name: str, entry: object, buffer: Array) -> tuple[int, Tensor]:

@@ -76,12 +76,12 @@ class Session:
         and for weights that are missing or do not fit.
         """
         model = load_model(plan, _source(weights, init, seed), device or open_device(plan.target))
-        self._start(model, States(plan, model.device, model.initial))
+        self._start(model, States(plan, model.device, model.initial), threading.RLock())
 
-    def _start(self, model: Model, states: States) -> None:
+    def _start(self, model: Model, states: States, lock: threading.RLock) -> None:
         self._model = model
         self._states = states
-        self._lock = threading.RLock()
+        self._lock = lock
         self._began = copy.copy(model.device.counters)
         self._signatures = {s.name: (s, s.dtype.storage, len(s.shape)) for s in model.plan.inputs}
         self._limited = [s for s in model.plan.inputs if s.most is not None]
@@ -149,6 +149,7 @@ class Session:
             number = known.variant
         for signature in self._limited:
             check_values(signature, given[signature.name], bound)
+        self._own(number)
         lent = {name: one for name, one in given.items() if isinstance(one, dlpack.Borrowed)}
         ready = self._prepare(number, lent)
         for name, one in given.items():
@@ -178,22 +179,38 @@ class Session:
             self._routes[kind] = found
         return number, bound
 
+    def _own(self, number: int) -> None:
+        """Have the states that a variant writes in memory that no fork reads, and launches that know it."""
+        if self._states.is_shared:
+            self._states.own(self._model.written(number))
+        if self._states.moved:
+            self._ready.clear()
+            self._states.moved = False
+
     def reset(self) -> None:
         """Make every state what it was before the first call: zero, or the weights it begins with."""
         with self._lock:
             self._routes.clear()
             self._states.reset()
 
-    def save_states(self) -> dict[str, np.ndarray[Any, Any]]:
-        """A copy of every state, by key.  Raises `LumiError` while a state's shape is not known."""
+    def save_states(self, path: str | Path | None = None) -> dict[str, np.ndarray[Any, Any]]:
+        """A copy of every state, by key; with a path it is written there too, as safetensors.
+
+        Raises `LumiError` while a state's shape is not known, and where the file cannot be written.
+        """
         with self._lock:
+            if path is not None:
+                self._states.write(Path(path))
             return self._states.save()
 
-    def load_states(self, states: Mapping[str, Any]) -> None:
-        """Set every state to what `save_states` of this or an equal session returned."""
+    def load_states(self, states: Mapping[str, Any] | str | Path) -> None:
+        """Set every state to what `save_states` of a session of the same model returned or wrote to a path.
+
+        Raises `LumiError` for states of another model, and leaves them all as they were then.
+        """
         with self._lock:
             self._routes.clear()
-            self._states.load(states)
+            self._states.load(Path(states) if isinstance(states, str) else states)
 
     def randomize_states(self, seed: int = 0, dims: Mapping[str, int] | None = None) -> None:
         """Fill every state with seeded numbers, so that a call at a late position can be measured alone.
@@ -205,10 +222,14 @@ class Session:
             self._states.randomize(seed, dims or {})
 
     def fork(self) -> Session:
-        """A session with a copy of the states, over the same weights and kernels."""
+        """A session that goes on from the states as they are, over the same weights and kernels.
+
+        They are shared until one of the two changes them: the first call that writes a state copies it.
+        A session and its forks take turns.
+        """
         other = Session.__new__(Session)
         with self._lock:
-            other._start(self._model, self._states.copy())
+            other._start(self._model, self._states.fork(), self._lock)
         return other
 
     def _accept(self, inputs: Mapping[str, Any]) -> dict[str, Given]:
