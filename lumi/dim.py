@@ -1,7 +1,8 @@
 """Symbolic integers: polynomials over named dims, with floor division and remainder, and their ranges.
 
 A size is an `Extent`: a plain `int`, or a `Dim` that no simplification could make one.  All arithmetic
-goes through the operators and returns an `Extent` in canonical form, so `==` is structural equality.
+goes through the operators and returns an `Extent` in canonical form, so `==` is structural equality.  A
+remainder is what floor division leaves, so that blocks and what fills the last one add up.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Atom: TypeAlias = "str | Quotient | Remainder"
+Atom: TypeAlias = "str | Quotient"
 Monomial: TypeAlias = "tuple[Atom, ...]"
 Extent: TypeAlias = "int | Dim"
 
@@ -29,14 +30,6 @@ class DimRange:
 @dataclass(frozen=True, slots=True)
 class Quotient:
     """`floor(value / divisor)`."""
-
-    value: Dim
-    divisor: int
-
-
-@dataclass(frozen=True, slots=True)
-class Remainder:
-    """`value - divisor * floor(value / divisor)`."""
 
     value: Dim
     divisor: int
@@ -71,25 +64,16 @@ class Dim:
     __rmul__ = __mul__
 
     def __floordiv__(self, divisor: int) -> Extent:
-        """Floor division by a positive int: the divisible part leaves the quotient."""
-        whole, rest = self._split(divisor)
-        exact = _sum([(m, c // divisor) for m, c in whole])
-        if isinstance(rest, int):
-            return exact + rest // divisor
-        return exact + Dim((((Quotient(rest, divisor),), 1),))
+        """Floor division by a positive int: what is divisible leaves the quotient."""
+        if divisor <= 0:
+            raise ValueError(f"a dim is divided by {divisor}, not by a positive integer")
+        parts = [(m, c // divisor if c >= 0 or not m else -(-c // divisor)) for m, c in self.terms]
+        rest = _sum(self.terms, [(m, -c * divisor) for m, c in parts])
+        return _sum(parts) + (rest // divisor if isinstance(rest, int) else _quotient(rest, divisor))
 
     def __mod__(self, divisor: int) -> Extent:
         """Floor remainder by a positive int."""
-        rest = self._split(divisor)[1]
-        if isinstance(rest, int):
-            return rest % divisor
-        return Dim((((Remainder(rest, divisor),), 1),))
-
-    def _split(self, divisor: int) -> tuple[list[tuple[Monomial, int]], Extent]:
-        if divisor <= 0:
-            raise ValueError(f"a dim is divided by {divisor}, not by a positive integer")
-        whole = [(m, c) for m, c in self.terms if c % divisor == 0]
-        return whole, _sum([(m, c) for m, c in self.terms if c % divisor])
+        return self - self // divisor * divisor
 
     def names(self) -> frozenset[str]:
         """Every declared dim that the value depends on."""
@@ -133,7 +117,7 @@ def value(extent: Extent, values: Mapping[str, int]) -> int:
     total = 0
     for monomial, product in extent.terms:
         for atom in monomial:
-            product *= values[atom] if isinstance(atom, str) else _divided(atom, values)
+            product *= values[atom] if isinstance(atom, str) else value(atom.value, values) // atom.divisor
         total += product
     return total
 
@@ -141,8 +125,41 @@ def value(extent: Extent, values: Mapping[str, int]) -> int:
 def bounds(extent: Extent, ranges: Mapping[str, DimRange]) -> tuple[float, float]:
     """Least and greatest value over the declared ranges; an undeclared dim counts as 0 … ∞.
 
-    Exact for sums of independent monomials with nonnegative dims, conservative otherwise.
+    Exact for sums of independent monomials with nonnegative dims and for remainders, conservative otherwise.
     """
+    low, high = _interval(extent, ranges)
+    if isinstance(extent, int) or not any(isinstance(a, Quotient) for m, _ in extent.terms for a in m):
+        return low, high
+    whole, factor, rests = _undivided(extent)
+    least, most = (end / factor for end in _interval(whole, {**ranges, **rests}))
+    return max(low, math.ceil(least) if math.isfinite(least) else least), min(
+        high, math.floor(most) if math.isfinite(most) else most
+    )
+
+
+def _undivided(extent: Dim) -> tuple[Extent, int, dict[str, DimRange]]:
+    """A multiple of an extent in which each quotient is what it divides less a remainder; the factor.
+
+    Remainders are dims of their own, whose ranges come third.
+    """
+    divisors = [[a.divisor for a in m if isinstance(a, Quotient)] for m, _ in extent.terms]
+    factor, rests = math.lcm(*map(math.prod, divisors)), dict[str, DimRange]()
+    total: Extent = 0
+    for (monomial, coefficient), divided in zip(extent.terms, divisors, strict=True):
+        part: Extent = coefficient * (factor // math.prod(divided))
+        for atom in monomial:
+            if isinstance(atom, str):
+                part = part * var(atom)
+            else:
+                rest = f"{atom.value} mod {atom.divisor}"
+                rests[rest] = DimRange(rest, 0, atom.divisor - 1, ())
+                part = part * (atom.value - var(rest))
+        total = total + part
+    return total, factor, rests
+
+
+def _interval(extent: Extent, ranges: Mapping[str, DimRange]) -> tuple[float, float]:
+    """Bounds of a sum, each of whose atoms has any value between its own."""
     if isinstance(extent, int):
         return extent, extent
     low = high = 0.0
@@ -221,23 +238,32 @@ def _sum(*groups: Iterable[tuple[Monomial, int]]) -> Extent:
     return Dim(terms)
 
 
+def _quotient(value: Dim, divisor: int) -> Extent:
+    """`floor(value / divisor)` of what has no multiple of the divisor, written one way only."""
+    (monomial, coefficient), *more = value.terms
+    constant = sum(c for m, c in more if not m)
+    if coefficient < 0:
+        return -1 * ((divisor - 1 - value) // divisor)
+    shared = math.gcd(divisor, *(c for m, c in value.terms if m))
+    if shared > 1:
+        scaled = _sum([(m, c // shared) for m, c in value.terms])
+        return scaled // (divisor // shared)
+    is_single = coefficient == 1 and all(not m for m, _ in more) and len(monomial) == 1
+    if is_single and isinstance(monomial[0], Quotient):
+        inner = monomial[0]
+        return (inner.value + constant * inner.divisor) // (inner.divisor * divisor)
+    return Dim((((Quotient(value, divisor),), 1),))
+
+
 def _bind_atom(atom: Atom, values: Mapping[str, int]) -> Extent:
     if isinstance(atom, str):
         return values[atom] if atom in values else var(atom)
-    inner = bind(atom.value, values)
-    return inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor
-
-
-def _divided(atom: Quotient | Remainder, values: Mapping[str, int]) -> int:
-    inner = value(atom.value, values)
-    return inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor
+    return bind(atom.value, values) // atom.divisor
 
 
 def _atom_bounds(atom: Atom, ranges: Mapping[str, DimRange]) -> tuple[float, float]:
     if isinstance(atom, str):
         return (ranges[atom].low, ranges[atom].high) if atom in ranges else (0, math.inf)
-    if isinstance(atom, Remainder):
-        return 0, atom.divisor - 1
     low, high = bounds(atom.value, ranges)
     return low // atom.divisor, high // atom.divisor if math.isfinite(high) else high
 
@@ -245,12 +271,7 @@ def _atom_bounds(atom: Atom, ranges: Mapping[str, DimRange]) -> tuple[float, flo
 def _show_term(monomial: Monomial, coefficient: int) -> str:
     if not monomial:
         return str(coefficient)
-    factors = [a if isinstance(a, str) else _show_division(a) for a in monomial]
+    factors = [a if isinstance(a, str) else f"(div {a.value} {a.divisor})" for a in monomial]
     if coefficient != 1:
         factors.insert(0, str(coefficient))
     return factors[0] if len(factors) == 1 else f"(* {' '.join(factors)})"
-
-
-def _show_division(atom: Quotient | Remainder) -> str:
-    head = "div" if isinstance(atom, Quotient) else "mod"
-    return f"({head} {atom.value} {atom.divisor})"

@@ -57,6 +57,23 @@ def test_sizes_may_be_computed(target: str) -> None:
     check(SIZES, target, *({"n": n, "m": 1 + n % 5} for n in LENGTHS))
 
 
+BLOCKS = """
+(defdim n :min 0 :max 70 :hint 17)
+
+(defmodel blocks [(x f32 [n 6])]
+  "Rows in blocks of four, of which the last is filled up: sums of blocks, and each row less its block's."
+  (let [rows   (pad x [[0 (mod (- 0 n) 4)] [0 0]])
+        blocks (reshape rows [(floor-div (+ n 3) 4) 4 6])
+        sums   (reduce-sum blocks :axis 1 :keepdims true)]
+    (outputs :sums sums :rest (slice (reshape (- blocks sums) (shape rows)) :axis 0 :stop n))))
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_rows_fill_whole_blocks(target: str) -> None:
+    check(BLOCKS, target, *({"n": n} for n in LENGTHS))
+
+
 BROADCAST = """
 (defdim n :min 1 :max 9 :hint [1 8])
 (defdim m :min 1 :max 9 :hint 4)

@@ -81,6 +81,32 @@ def test_equal_sums_are_equal_dims() -> None:
     assert str(past + seq) == "(+ past seq)"
 
 
+def test_blocks_and_what_fills_the_last_one_add_up() -> None:
+    seq, past = dim.var("seq"), dim.var("past")
+    for n, size in ((seq, 4), (past + seq, 128), (3 * seq + 1, 32)):
+        filled = n + (-1 * n) % size
+        assert filled == (n + (size - 1)) // size * size
+        assert filled // size == (n + (size - 1)) // size and filled % size == 0
+        assert n == n // size * size + n % size
+
+
+def test_a_quotient_is_written_one_way() -> None:
+    seq = dim.var("seq")
+    assert (2 * seq + 5) // 4 == seq // 2 + 1
+    assert seq // 2 // 3 == seq // 6 and (seq // 2 + 1) // 3 == (seq + 2) // 6
+    assert (-1 * seq) // 4 == -1 * ((seq + 3) // 4)
+    assert (5 * seq + 7) // 4 == seq + 1 + (seq + 3) // 4
+
+
+def test_bounds_of_a_remainder_are_its_own() -> None:
+    past, seq = dim.var("past"), dim.var("seq")
+    assert dim.bounds(past % 7, RANGES) == (0, 6)
+    assert dim.bounds((-1 * seq) % 4, RANGES) == (0, 3)
+    assert dim.bounds((past + seq + 7) // 8 * 8 - past - seq, RANGES) == (0, 7)
+    assert dim.bounds((past + 3) // 4 * 4, RANGES) == (0, 20)
+    assert dim.bounds(past % 3 * seq, RANGES) == (0, 18)
+
+
 def test_a_missing_dim_is_named() -> None:
     with pytest.raises(KeyError, match="past"):
         dim.value(dim.var("past") + 1, {"seq": 1})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lumi import dim
-from lumi.dim import Extent, Quotient, Remainder
+from lumi.dim import Extent, Quotient
 from lumi.dtype import I32
 from lumi.field.access import Access
 from lumi.field.index import Data, Index, Look, Part, Quot, Rem, Sym, hides
@@ -177,11 +177,8 @@ def extent(value: Extent) -> str:
     return parts[0] if len(parts) == 1 and "*" not in parts[0] else f"({' + '.join(parts)})"
 
 
-def _atom(atom: str | Quotient | Remainder) -> str:
-    if isinstance(atom, str):
-        return dim_name(atom)
-    function = "floor_div" if isinstance(atom, Quotient) else "floor_mod"
-    return f"{function}({extent(atom.value)}, {atom.divisor})"
+def _atom(atom: str | Quotient) -> str:
+    return dim_name(atom) if isinstance(atom, str) else f"floor_div({extent(atom.value)}, {atom.divisor})"
 
 
 def dim_name(name: str) -> str:

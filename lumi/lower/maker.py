@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lumi.dim import Extent, Monomial, Quotient
+from lumi.dim import Extent, Monomial
 from lumi.dtype import I32, I64, DType, from_memory, to_memory
 from lumi.field.term import Bin, Const, Gat, In, Pos, Red, Sel, Term, Un
 
@@ -159,10 +159,8 @@ class Maker:
         for atom in monomial:
             if isinstance(atom, str):
                 factor = self.symbol(atom)
-            elif isinstance(atom, Quotient):
-                factor = self.quotient(self.extent(atom.value), atom.divisor, starts=False)
             else:
-                factor = self.remainder(self.extent(atom.value), atom.divisor)
+                factor = self.quotient(self.extent(atom.value), atom.divisor, starts=False)
             product = factor if product is None else self.binary("mul", product, factor)
         return self.number(1) if product is None else product
 
