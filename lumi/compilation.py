@@ -54,7 +54,8 @@ class Options:
     the place of f32.
     `splits` lets reductions over those axes of regions (see `--show fields`) run in so many chunks.
     With `embed`, the plan carries its kernels compiled for this machine.  Measurements are written to
-    `record`, or taken from the record `replay`.  `settings` bound each region's search (hints, ranges and
+    `record`, or taken from the record `replay`.  Results of searches are kept in the tuning database
+    `database`, and taken from there.  `settings` bound each region's search (hints, ranges and
     splits are filled in here).  `progress` is told of every step, `report` of every gain of a search.
     """
 
@@ -73,6 +74,7 @@ class Options:
     embed: bool = False
     record: Path | None = None
     replay: Path | None = None
+    database: Path | None = None
     settings: Settings = field(default_factory=Settings)
     target: str = "cpu"
     progress: Callable[[Progress], None] = lambda event: None
@@ -109,7 +111,9 @@ class Traced:
 class Compilation:
     """Every stage's result, as far as it went; `seconds` holds the time of each stage that ran.
 
-    `egraphs` and `found` are keyed by `Traced.key`.  `buckets` tells which variants are worth their kernels;
+    `egraphs`, `found` and `rules`, the rewrites that fired with the number of their matches, are keyed by
+    `Traced.key`.  Those `recalled` were found by another compilation and have no e-graph; `troubles` tell what
+    was wrong with the tuning database.  `buckets` tells which variants are worth their kernels;
     the search leaves out the others.
     """
 
@@ -119,6 +123,9 @@ class Compilation:
     variants: tuple[Traced, ...] = ()
     egraphs: dict[str, EGraph] = field(default_factory=dict)
     found: dict[str, Found] = field(default_factory=dict)
+    rules: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    recalled: set[str] = field(default_factory=set)
+    troubles: tuple[str, ...] = ()
     buckets: tuple[Bucket, ...] = ()
     plan: Plan | None = None
     seconds: dict[Stage, float] = field(default_factory=dict)
@@ -174,11 +181,13 @@ class Compilation:
         if Stage.FIELDS in self.seconds:
             found["regions"] = len(self.distinct())
         if Stage.EGRAPH in self.seconds:
-            found["enodes"] = sum(e.size for e in self.egraphs.values())
+            recalled = sum(self.found[key].explanation.enodes for key in self.recalled)
+            found["enodes"] = recalled + sum(e.size for e in self.egraphs.values())
             found["saturate_s"] = self.seconds[Stage.EGRAPH]
         if Stage.KERNELS in self.seconds:
             found["evaluations"] = sum(s.evaluations for s in stories)
-            found["trials"] = sum(s.trials for s in stories)
+            found["trials"] = sum(f.explanation.trials for k, f in self.found.items() if k not in self.recalled)
+            found["recalled"] = len(self.recalled)
             found["search_s"] = self.seconds[Stage.KERNELS]
         if plan is not None:
             found["kernels"] = len(plan.kernels)

@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from lumi import dim
@@ -29,6 +30,7 @@ from lumi.bufferize.call import Instance
 from lumi.compilation import Compilation, Options, Progress, Stage, Traced
 from lumi.crossings import merge
 from lumi.dim import DimRange
+from lumi.egraph.graph import EGraph
 from lumi.egraph.saturate import saturate
 from lumi.errors import LumiError, Source
 from lumi.field.region import Region
@@ -49,6 +51,7 @@ from lumi.search.search import search
 from lumi.search.settings import Mode
 from lumi.search.split import offer
 from lumi.search.trial import Timings
+from lumi.tuning import Tuning
 
 __all__ = [
     "Compilation",
@@ -91,8 +94,14 @@ def compile_plan(source: Source, options: Options | None = None) -> Plan:
 
 
 def _go_on(work: Compilation, until: Stage) -> None:
-    """The stages behind the graph."""
-    steps = {Stage.FIELDS: _lower, Stage.EGRAPH: _saturate, Stage.KERNELS: _search, Stage.PLAN: _bufferize}
+    """The stages behind the graph; e-graphs that someone wants to see are made, whatever is known."""
+    tuning = Tuning(work, until in (Stage.KERNELS, Stage.PLAN))
+    steps = {
+        Stage.FIELDS: _lower,
+        Stage.EGRAPH: partial(_saturate, tuning=tuning),
+        Stage.KERNELS: partial(_search, tuning=tuning),
+        Stage.PLAN: _bufferize,
+    }
     for stage, step in steps.items():
         if until in work.seconds:
             break
@@ -156,20 +165,27 @@ def _splits(work: Compilation, variant: Traced, region: Region) -> Mapping[str, 
     return {axis: count for axis, count in work.options.splits.items() if axis in reduced}
 
 
-def _saturate(work: Compilation) -> None:
+def _saturate(work: Compilation, tuning: Tuning) -> None:
+    """The e-graph of each region whose kernels are not known from another compilation."""
     distinct = work.distinct()
-    for number, (key, (variant, region)) in enumerate(distinct.items()):
+    for number, (key, (_, region)) in enumerate(distinct.items()):
         _tell(work, Stage.EGRAPH, number, len(distinct), region.scope)
-        work.egraphs[key] = saturate(
-            region,
-            families=work.options.families,
-            without=work.options.without,
-            splits=variant.splits.get(region.key, ()),
-            ranges=variant.box.free,
-        )
+        if not tuning.recall(key, region):
+            work.egraphs[key] = _saturated(work, key)
 
 
-def _search(work: Compilation) -> None:
+def _saturated(work: Compilation, key: str) -> EGraph:
+    variant, region = work.distinct()[key]
+    return saturate(
+        region,
+        families=work.options.families,
+        without=work.options.without,
+        splits=variant.splits.get(region.key, ()),
+        ranges=variant.box.free,
+    )
+
+
+def _search(work: Compilation, tuning: Tuning) -> None:
     """The kernels of each region, and the variants that these are worth.
 
     After Ctrl-C the remaining regions take the first plan that works.
@@ -178,13 +194,21 @@ def _search(work: Compilation) -> None:
     with measuring(options.backend(), options.record, options.replay) as (backend, clock):
         for number, (key, (_, region)) in enumerate(distinct.items()):
             _tell(work, Stage.KERNELS, number, len(distinct), region.scope)
+            if key in work.recalled and tuning.is_right(key, region, backend):
+                continue
+            start = time.perf_counter()
             stopped = any(f.explanation.interrupted for f in work.found.values())
             settings = work.settings(key)
             settings = replace(settings, mode=Mode.NONE) if stopped else settings
-            egraph, report = work.egraphs[key], options.report
+            if key not in work.egraphs:
+                work.egraphs[key] = _saturated(work, key)
+            egraph = work.egraphs[key]
             work.found[key] = search(
-                region, egraph, settings, backend, report=report, timings=timings, clock=clock
+                region, egraph, settings, backend, report=options.report, timings=timings, clock=clock
             )
+            work.rules[key] = {r.name: r.matches for r in egraph.rewrites}
+            tuning.keep(key, region, egraph, time.perf_counter() - start)
+        work.troubles = tuning.troubles
         work.variants, work.buckets = merge(work, backend)
 
 
@@ -231,7 +255,7 @@ def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
         story["variants"] = [str(v.box) for v in work.users(key)]
         story["instances"] = sum(variant.key(r) == key for r in variant.regions)
         story["names"] = [kernels.name(step) for step in found.graph.steps]
-        story["rules"] = {r.name: r.matches for r in work.egraphs[key].rewrites}
+        story["rules"] = dict(work.rules[key])
         story["origin"] = encode(Origin.of(region, work.settings(key), found))
         stories.append(story | cast("dict[str, Json]", describe(found.explanation)))
     options, machine = work.options, work.options.backend().machine

@@ -78,4 +78,6 @@ def _summary(path: str, counts: dict[str, int | float]) -> str:
         "trials": "trial",
     }
     parts = [counted(int(counts[key]), noun) for key, noun in items.items()]
+    if counts["recalled"]:
+        parts.append(f"{int(counts['recalled'])} known from the tuning database")
     return f"{path}: {', '.join(parts)}, {counts['total_s']:.1f} s"

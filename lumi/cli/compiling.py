@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -104,6 +105,12 @@ def _add_search_options(group: argparse._ArgumentGroup) -> None:
         metavar="AXIS=N",
         help="let reductions over this axis of a region (see --show fields) run in N chunks",
     )
+    add(
+        "--database",
+        metavar="FILE",
+        help="where results of searches are kept (default: LUMI_DATABASE, else tuning.sqlite in Lumi's cache); "
+        "none: nowhere",
+    )
     recording = group.add_mutually_exclusive_group()
     recording.add_argument("--record", type=Path, metavar="FILE", help="write what is measured to a file")
     recording.add_argument(
@@ -132,6 +139,8 @@ def compiled(
         work = compile_model(source, _options(options, shown, relaxed), Stage(until))
     for warning in work.module.warnings if work.module else ():
         output.note(warning.render())
+    for trouble in work.troubles:
+        output.note(f"warning: {trouble}")
     for scope, egraph in work.unfinished().items():
         busiest = egraph.busiest
         matches = f"; the busiest rule is {busiest.name} with {busiest.matches} matches" if busiest else ""
@@ -200,11 +209,22 @@ def _options(options: argparse.Namespace, display: Display, relaxed: tuple[str, 
         splits=shared.dims(options.split),
         record=options.record,
         replay=options.replay,
+        database=database(options),
         settings=_settings(options),
         target=shared.target(options),
         progress=display.stage,
         report=display.search,
     )
+
+
+def database(options: argparse.Namespace) -> Path | None:
+    """The file of the tuning database; None where there is to be none."""
+    from lumi import paths
+
+    chosen = options.database or os.environ.get("LUMI_DATABASE")
+    if chosen == "none":
+        return None
+    return Path(chosen) if chosen else paths.cache() / "tuning.sqlite"
 
 
 def _families(options: argparse.Namespace) -> tuple[str, ...]:

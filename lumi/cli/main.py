@@ -25,6 +25,7 @@ COMMANDS = {
     "repl": "evaluate expressions at a prompt",
     "show": "print what a stage of the compiler makes of a model, or what a plan holds",
     "explain": "say how the search came to the kernels of a plan",
+    "tune": "search for the kernels of a model ahead of time; list, export or import what was found",
     "derive": "say what the rules bought in a model, and which its plan needs",
     "fmt": "write .lumi sources in the canonical layout",
     "doctor": "say what is usable on this machine and what to install",
