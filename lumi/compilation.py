@@ -112,9 +112,9 @@ class Compilation:
     """Every stage's result, as far as it went; `seconds` holds the time of each stage that ran.
 
     `egraphs`, `found` and `rules`, the rewrites that fired with the number of their matches, are keyed by
-    `Traced.key`.  Those `recalled` were found by another compilation and have no e-graph; `troubles` tell what
-    was wrong with the tuning database.  `buckets` tells which variants are worth their kernels;
-    the search leaves out the others.
+    `Traced.key`.  Those `recalled` were found by another compilation and have no e-graph; `troubles` tell
+    what was wrong with the tuning database.  `buckets` tells which variants are worth their kernels; the
+    search leaves out the others.
     """
 
     options: Options
@@ -186,7 +186,9 @@ class Compilation:
             found["saturate_s"] = self.seconds[Stage.EGRAPH]
         if Stage.KERNELS in self.seconds:
             found["evaluations"] = sum(s.evaluations for s in stories)
-            found["trials"] = sum(f.explanation.trials for k, f in self.found.items() if k not in self.recalled)
+            found["trials"] = sum(
+                f.explanation.trials for k, f in self.found.items() if k not in self.recalled
+            )
             found["recalled"] = len(self.recalled)
             found["search_s"] = self.seconds[Stage.KERNELS]
         if plan is not None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -96,7 +96,7 @@ def compile_plan(source: Source, options: Options | None = None) -> Plan:
 def _go_on(work: Compilation, until: Stage) -> None:
     """The stages behind the graph; e-graphs that someone wants to see are made, whatever is known."""
     tuning = Tuning(work, until in (Stage.KERNELS, Stage.PLAN))
-    steps = {
+    steps: dict[Stage, Callable[[Compilation], None]] = {
         Stage.FIELDS: _lower,
         Stage.EGRAPH: partial(_saturate, tuning=tuning),
         Stage.KERNELS: partial(_search, tuning=tuning),

@@ -16,7 +16,7 @@ def data(folder: str) -> Path:
 
 
 def cache() -> Path:
-    """The folder for compiled kernels and tuning records: `LUMI_CACHE`, else the platform's."""
+    """The folder for compiled kernels and the tuning database: `LUMI_CACHE`, else the platform's."""
     chosen = os.environ.get("LUMI_CACHE")
     if chosen:
         return Path(chosen)

@@ -108,8 +108,8 @@ def _add_search_options(group: argparse._ArgumentGroup) -> None:
     add(
         "--database",
         metavar="FILE",
-        help="where results of searches are kept (default: LUMI_DATABASE, else tuning.sqlite in Lumi's cache); "
-        "none: nowhere",
+        help="where results of searches are kept; none: nowhere (default: LUMI_DATABASE, else tuning.sqlite "
+        "in Lumi's cache)",
     )
     recording = group.add_mutually_exclusive_group()
     recording.add_argument("--record", type=Path, metavar="FILE", help="write what is measured to a file")

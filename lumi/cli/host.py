@@ -123,7 +123,7 @@ def _macros(command: Sequence[str]) -> set[str]:
 
 
 def cache() -> Check:
-    """The folder of compiled kernels and tuning records."""
+    """The folder of compiled kernels and the tuning database."""
     folder = paths.cache()
     try:
         folder.mkdir(parents=True, exist_ok=True)

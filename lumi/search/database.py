@@ -79,7 +79,8 @@ class Database:
         if row is None:
             return None
         try:
-            return _read(*row, region)
+            digest, content = row
+            return _read(digest, content, region)
         except LumiError as error:
             self.drop(key, region.scope, error.message)
             return None
@@ -110,7 +111,9 @@ class Database:
         if not self.path.exists():
             return []
         with _told(self.path), self._open() as rows:
-            found = rows.execute("SELECT machine, region, mode, seconds, spent, made FROM results ORDER BY made DESC")
+            found = rows.execute(
+                "SELECT machine, region, mode, seconds, spent, made FROM results ORDER BY made DESC"
+            )
             return [Entry(*row) for row in found]
 
     def export(self, target: Path) -> int:

@@ -70,7 +70,7 @@ def key_of(region: str, settings: Settings, machine: str, allowed: Sequence[Sequ
 
 @functools.cache
 def fingerprint() -> str:
-    """The SHA-256 of everything that this Lumi consists of: another Lumi may search better, or differently."""
+    """The SHA-256 of everything that this Lumi consists of: another one may find something else."""
     package = Path(lumi.__file__).parent
     roots = [package, *(f for name in FOLDERS if not (f := paths.data(name)).is_relative_to(package))]
     digest = hashlib.sha256()
