@@ -16,7 +16,7 @@ def found(x: str, body: str, result: str = "i32") -> ByteDots:
         f"(kernel :buffers [(B0 [32] {x}) (B1 [13 32] u8) (B9 [13] {result})] :axes [(a 13) (c 32)]"
         f" :grid [(a 4)] :resident [c] (let [v1 (load (B0 [c])) {body}] (store (B9 [a]) v8)))"
     )
-    return find(parse(Source("bytes", text)))
+    return find(parse(Source("bytes", text)).body)
 
 
 def test_widened_bytes_and_what_unpacks_them() -> None:
