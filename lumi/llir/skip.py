@@ -75,6 +75,8 @@ class _Writer:
             case In(name, _, _) if name.startswith("$"):
                 symbol = f"(double){spell.dim_name(name[1:])}"
                 return symbol, symbol
+            case Un("cast.i32" | "cast.i64", Const(value)) if math.isfinite(value) and value == int(value):
+                return self.ends(Const(value))
             case Un("not", a):
                 low, high = self.ends(a)
                 return self._declared(f"{high} <= 0", f"{low} <= 0")
