@@ -76,9 +76,9 @@ class Pair:
         if not self.states:
             self.states = {k: np.zeros_like(v) for k, v in self.session.save_states().items()}
         want = evaluate(self.graph, {**self.params, **self.states, **inputs}, dims)
-        self.states = {key: want[key] for key in self.states}
+        self.states = {key: want.get(key, held) for key, held in self.states.items()}
         pairs = {name: (found[name], want[name]) for name in found}
-        pairs |= {key: (value, want[key]) for key, value in self.session.save_states().items()}
+        pairs |= {key: (value, self.states[key]) for key, value in self.session.save_states().items()}
         for name, (have, expected) in pairs.items():
             assert have.shape == expected.shape
             scale = max(1.0, float(np.abs(expected).max(initial=0)))

@@ -67,10 +67,18 @@ def _touches(kernel: Kernel, dims: Mapping[str, int]) -> Iterator[_Touch]:
     sizes = {axis: dim.value(extent, dims) for axis, extent in kernel.axes.items()}
     for statement in walk(kernel.body):
         if isinstance(statement, Load | Store):
-            points = math.prod(max(sizes[axis], 0) for axis in statement.axes)
-            box = tuple(_ranges(statement.access, sizes, dims))
-            count = min(points, math.prod(max(high - low + 1, 0) for low, high in box))
-            yield _Touch(statement.access, isinstance(statement, Store), box, count)
+            yield _touch(statement.access, statement.axes, isinstance(statement, Store), sizes, dims)
+            for look in statement.access.looks():
+                yield _touch(look, look.axes(), False, sizes, dims)
+
+
+def _touch(
+    access: Access, axes: Iterable[str], writes: bool, sizes: Mapping[str, int], dims: Mapping[str, int]
+) -> _Touch:
+    """What an access touches while `axes` run over their `sizes`."""
+    points = math.prod(max(sizes[axis], 0) for axis in axes)
+    box = tuple(_ranges(access, sizes, dims))
+    return _Touch(access, writes, box, min(points, math.prod(max(h - low + 1, 0) for low, h in box)))
 
 
 def _ranges(access: Access, sizes: Mapping[str, int], dims: Mapping[str, int]) -> Iterator[tuple[int, int]]:

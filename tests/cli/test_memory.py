@@ -45,4 +45,4 @@ def test_states_that_are_copied_are_named(lumi: Lumi, tmp_path: Path) -> None:
         "    (set! a b)\n    (set! b was)\n    (outputs :y (+ x a))))\n"
     )
     told = lumi("show", path, "--show", "memory").out
-    assert "copies b → %b, a → %a, %b → a, %a → b" in told
+    assert "copies a → %b.new, b → a, %b.new → b" in told

@@ -81,7 +81,7 @@ def test_copies_of_states_are_named() -> None:
                (outputs :y (+ x a))))"""
     )
     variant = only(memory(plan_of(swapped)).variants)
-    assert [m.copies for m in variant.launches if m.copies] == ["b → %b", "a → %a", "%b → a", "%a → b"]
+    assert [m.copies for m in variant.launches if m.copies] == ["a → %b.new", "b → a", "%b.new → b"]
     assert {s.name: s.copied for s in variant.states} == {"a": 16, "b": 16}
 
 
