@@ -6,23 +6,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lumi.field.access import Access
+from lumi.field.index import Index, Part, Rem
 from lumi.llir.coalesce import mapped
 from lumi.llir.kernel import Kernel, Store, walk
 
 
 def laid(access: Access, axes: Iterable[str]) -> tuple[str, ...] | None:
-    """Those of `axes` that an access moves with, outermost first; None where it does not move evenly."""
+    """Those of `axes` that an access moves with, outermost first; None where it does not move evenly.
+
+    Going round the end of a ring counts as even: a remainder is the only mention of its axis then.
+    """
     places: dict[str, tuple[int, int]] = {}
     if access.clamp or access.data():
         return None
     wanted = frozenset(axes)
+    mentioned = [a for index in access.index for part, _ in index.terms for a in _axes(part)]
     for number, index in enumerate(access.index):
         for part, coefficient in index.terms:
             if isinstance(part, str):
                 places.setdefault(part, (number, -coefficient))
+            elif isinstance(part, Rem):
+                for axis, inner in part.index.terms:
+                    if isinstance(axis, str) and mentioned.count(axis) == 1:
+                        places.setdefault(axis, (number, -coefficient * inner))
         if index.axes() & wanted - places.keys():
             return None  # a quotient or a remainder
     return tuple(sorted(wanted & places.keys(), key=places.__getitem__))
+
+
+def _axes(part: Part) -> frozenset[str]:
+    return Index(((part, 1),)).axes()
 
 
 def completed(order: Sequence[str], axes: Sequence[str]) -> tuple[str, ...]:

@@ -6,13 +6,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 
+from lumi import dim
 from lumi.dim import Extent
-from lumi.dtype import I64
+from lumi.dtype import I64, DType
 from lumi.field.index import Index, of_extent
 from lumi.hlir.graph import Node, starts, state_of
 from lumi.hlir.op import (
     Affine,
     Binary,
+    BinaryKind,
     Bitcast,
     Cast,
     Const,
@@ -125,19 +127,64 @@ class Reader:
     def _place(self, asked: Read, size: Extent, clamped: bool) -> tuple[Index, tuple[Read, ...]]:
         """An element of an index tensor as an index into `size` elements, and what has to be read for it.
 
-        Positions and numbers become part of the index map, so that the read is no gather.  An index that
-        is not `clamped` here is clamped where a buffer is read.
+        What is made of positions and numbers becomes part of the index map, so that the read is no gather.
+        An index that is not `clamped` here is clamped where a buffer is read.
         """
+        asked = self._under_views(asked)
+        place = self._known(asked)
+        if place and not (clamped and self._leaves(place, size)):
+            return place, ()
+        return self._space.datum(asked.node, asked.role, size if clamped else None), (asked,)
+
+    def _under_views(self, asked: Read) -> Read:
+        """The element that views look at, as far as it is always there."""
         while isinstance(asked.node.op, View):
             filled = isinstance(asked.node.op.map, Affine) and asked.node.op.map.fill is not None
             reading = self.read(asked.node, asked.role, asked.inside)
             if filled or reading.memory:
                 break
             (asked,) = reading.reads
-        place = _known(asked)
-        if place and not (clamped and self._leaves(place, size)):
-            return place, ()
-        return self._space.datum(asked.node, asked.role, size if clamped else None), (asked,)
+        return asked
+
+    def _known(self, asked: Read) -> Index | None:
+        """The value of an integer as an index: of a number, a dim, a position, and of sums of multiples of
+        them and their quotients and remainders, where they cannot overflow."""
+        asked = self._under_views(asked)
+        match asked.node.op:
+            case Const(value):
+                return Index((), int(value))
+            case Symbol(extent):
+                return of_extent(extent)
+            case Iota():
+                return asked.role[0]
+            case Binary(kind):
+                a, b = (self._known(Read(i, asked.role, asked.inside)) for i in asked.node.inputs)
+                found = None if a is None or b is None else self._combined(kind, a, b)
+                return found if found and self._fits(found, asked.node.dtype) else None
+            case _:
+                return None
+
+    def _combined(self, kind: BinaryKind, a: Index, b: Index) -> Index | None:
+        """An operator of two indices as an index, where it is one."""
+        match kind:
+            case BinaryKind.ADD:
+                return a + b
+            case BinaryKind.MUL if not a.terms or not b.terms:
+                return b.scale(a.offset) if not a.terms else a.scale(b.offset)
+            case BinaryKind.MOD if not b.terms and b.offset > 0:
+                return self._space.divide(a, b.offset)[1]
+            case BinaryKind.DIV if not b.terms and b.offset > 0 and self._space.starts(a):
+                return self._space.divide(a, b.offset)[0]
+            case _:
+                return None
+
+    def _fits(self, at: Index, dtype: DType) -> bool:
+        """Whether a dtype holds every value of an index."""
+        found = self._space.bounds(at)
+        if found is None:
+            return False
+        low, high = dim.bounds(found[0], self._space.dims)[0], dim.bounds(found[1], self._space.dims)[1]
+        return dtype.bounds[0] <= low and high <= dtype.bounds[1]
 
     def _leaves(self, place: Index, size: Extent) -> bool:
         return not (self._space.starts(place) and self._space.ends(place, size))
@@ -227,19 +274,6 @@ def _under_reshapes(node: Node) -> Node:
     while isinstance(node.op, View) and isinstance(node.op.map, Reshape):
         node = node.inputs[0]
     return node
-
-
-def _known(asked: Read) -> Index | None:
-    """The value of a number, a dim or a position as an index."""
-    match asked.node.op:
-        case Const(value):
-            return Index((), int(value))
-        case Symbol(extent):
-            return of_extent(extent)
-        case Iota():
-            return asked.role[0]
-        case _:
-            return None
 
 
 def moves(table: Node) -> bool:

@@ -85,7 +85,7 @@ class States:
         other._held = dict(self._held)
         other._blocks = dict(self._blocks)
         for block in self._blocks.values():
-            block.holders.append(weakref.ref(other))
+            block.holders = [held for held in block.holders if held() is not None] + [weakref.ref(other)]
         self.is_shared = other.is_shared = bool(self._blocks)
         return other
 

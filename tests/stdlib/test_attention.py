@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from lumi.errors import LumiError
 from tests.language import Array, run
 
 
@@ -61,6 +62,21 @@ def test_each_sequence_starts_at_its_own_position(window: int | None) -> None:
     seen = (j <= p) & (p < j + (window or 100))
     text = f"(sdpa q k v :causal true :start at :window {window or 'nil'})"
     np.testing.assert_allclose(run(text, at=starts, **x), attention(**x, seen=seen[:, None]), atol=2e-5)
+
+
+@pytest.mark.parametrize("start", [0, 1, 3, 4, 11, 30])
+def test_a_ring_holds_what_its_queries_see(start: int) -> None:
+    """Rings of eight keys, of which three queries see windows of four; no position is NaN among the keys."""
+    x, room = inputs(3, start + 3, kv_heads=2), 8
+    rings = {n: np.full((2, 2, room, 8), np.nan if n == "k" else 1e9, np.float32) for n in "kv"}
+    for name, ring in rings.items():
+        for p in range(start + 3):
+            ring[:, :, p % room] = x[name][:, :, p]
+    p, j = positions(3, start + 3, start)
+    found = run(f"(ring-sdpa q k v :window 4 :start {start})", q=x["q"], **rings)
+    np.testing.assert_allclose(found, attention(**x, seen=(j <= p) & (p < j + 4)), atol=2e-5)
+    with pytest.raises(LumiError, match="a ring of 8 has no room for 9 keys"):
+        run("(ring-sdpa q k v :window 7)", q=x["q"], **rings)
 
 
 def test_rows_that_see_nothing_are_0_beside_others() -> None:
