@@ -237,7 +237,8 @@ def main() -> None:
     bandwidth = copy_bandwidth(gpu)
     print(
         f"{gpu.name}, copy {bandwidth / 1e12:.2f} TB/s; first plan {told['first_plan_s']:.1f} s, compiled in "
-        f"{told['compile_s']:.1f} s, again in {told['warm_s']:.1f} s, loaded in {told['load_s']:.1f} s; launches {told['launches']}",
+        f"{told['compile_s']:.1f} s, again in {told['warm_s']:.1f} s, loaded in {told['load_s']:.1f} s; "
+        f"launches {told['launches']}",
         flush=True,
     )
     told["prompt"] = prompted(gpu, session, options)
