@@ -6,6 +6,7 @@ row belongs to the last token, and the dim `past`, the number of tokens already 
 
 from __future__ import annotations
 
+import bisect
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from lumi import dim
 from lumi.dim import DimRange, Extent
 from lumi.errors import LumiError
 from lumi.plan.plan import Plan
@@ -207,8 +209,17 @@ def _check_prompt(plan: Plan, tokens: Sequence[int]) -> None:
 
 
 def _context(plan: Plan) -> int:
-    """The most tokens a sequence can have: the last of them runs with all others in the past."""
-    return _dim(plan, "past").high + 1
+    """The most tokens a sequence can have: the last of them runs with all others in the past.
+
+    The range of `past` and the room in the states tell how many those may be.
+    """
+    past, least = _dim(plan, "past"), {name: r.low for name, r in plan.dims.items()}
+    gaps = {need.gap for variant in plan.variants for need in variant.needs}
+
+    def is_full(value: int) -> bool:
+        return any(dim.value(gap, {**least, "past": value}) < 0 for gap in gaps)
+
+    return past.low + bisect.bisect_left(range(past.low, past.high + 1), True, key=is_full)
 
 
 def _chunk(plan: Plan) -> int:

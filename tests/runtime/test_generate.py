@@ -11,7 +11,7 @@ import pytest
 from lumi.dim import Dim, DimRange
 from lumi.dtype import F32, I32
 from lumi.errors import LumiError
-from lumi.plan.plan import Plan, Signature
+from lumi.plan.plan import Need, Plan, Signature, Variant
 from lumi.runtime.generate import Limits, generate
 from lumi.runtime.sample import Sampling
 
@@ -121,6 +121,17 @@ def test_second_generation_starts_afresh() -> None:
     model = Counter()
     first = generate(model, [3, 4], limits=Limits(3)).run()
     assert generate(model, [3, 4], limits=Limits(3)).run().tokens == first.tokens
+
+
+def test_the_context_is_no_longer_than_the_states_have_room_for() -> None:
+    past = Dim(((("past",), 1),))
+    variants = tuple(
+        Variant({}, (), (), {}, 0, 0, (Need(room - past - SEQ, "the cache is full"),)) for room in (9, 8)
+    )
+    found = generate(Counter(plan_of(past=100, variants=variants)), [1, 2, 3, 4], limits=Limits(20)).run()
+    assert (len(found.tokens), found.reason) == (5, "context")
+    with pytest.raises(LumiError, match="the prompt has 9 tokens, the context of counter holds 8"):
+        generate(Counter(plan_of(past=100, variants=variants)), [1] * 9)
 
 
 def test_generation_ends_where_the_context_is_full() -> None:
