@@ -86,6 +86,8 @@ def source(functions: Iterable[str]) -> str:
     """A whole C file of the helpers and functions."""
     texts = list(functions)
     parts = [_text("kernel.h")]
+    if any("scratch(" in t for t in texts):
+        parts.append(_text("scratch.h"))
     if any("matrix_product(" in t for t in texts):
         parts.append(_text("product.h"))
     if any("dot_" in t for t in texts):
@@ -235,7 +237,7 @@ class _Function(Cells[Opened, Value]):
         w.hold(var, name, long)
         yield
         if on_heap:
-            w.line(f"free({name});")
+            w.line(f"release({name}, {self._bytes(long, dtype)});")
 
     def _length(self, axes: tuple[str, ...]) -> int:
         return self.size(tuple(a for a in axes if self.w.opened(a) is None))

@@ -145,14 +145,6 @@ BITS(i32, f32, int32_t, float)
 BITS(f64, i64, double, int64_t)
 BITS(i64, f64, int64_t, double)
 
-/* ---- memory of a cell ---- */
-
-INLINE void *scratch(size_t size) {
-  void *p = malloc(size);
-  if (!p) abort();
-  return p;
-}
-
 /* ---- index arithmetic ---- */
 
 INLINE int64_t clamp(int64_t i, int64_t size) { return i < 0 || size < 1 ? 0 : i >= size ? size - 1 : i; }
