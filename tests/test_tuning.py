@@ -116,6 +116,17 @@ def test_interrupted_searches_are_not_kept(path: Path, monkeypatch: pytest.Monke
     assert Database(path).entries() == []
 
 
+@pytest.mark.parametrize(
+    ("lumi", "days", "stays"), [("another", 31, False), ("another", 29, True), (fingerprint(), 31, True)]
+)
+def test_old_results_of_another_lumi_are_removed(path: Path, lumi: str, days: int, stays: bool) -> None:
+    compiled(path, mode=Mode.NONE, bind={"n": 5})
+    with sqlite3.connect(path) as rows:
+        rows.execute("UPDATE results SET lumi = ?, made = ?", (lumi, time.time() - days * 86400))
+    compiled(path, mode=Mode.NONE, bind={"n": 4})
+    assert len(Database(path).entries()) == (2 if stays else 1)
+
+
 # -- damage
 
 

@@ -21,13 +21,16 @@ from typing import NamedTuple
 from lumi.errors import LumiError
 from lumi.field.region import Region
 from lumi.llir.json import decode, encode
-from lumi.search.kept import Kept
+from lumi.search.kept import Kept, fingerprint
 
 FORMAT = 1
 """Version of the schema; a database of another version is refused."""
 
 PATIENCE = 20.0
 """Seconds to wait for another process that writes."""
+
+OLD = 30 * 86400.0
+"""Seconds after which the results of another Lumi are removed: no one will ask for them."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS results (
@@ -38,12 +41,15 @@ CREATE TABLE IF NOT EXISTS results (
     seconds REAL NOT NULL,
     spent REAL NOT NULL,
     made REAL NOT NULL,
+    lumi TEXT NOT NULL,
     digest TEXT NOT NULL,
     content BLOB NOT NULL
 ) WITHOUT ROWID
 """
 
-_COLUMNS = "key, machine, region, mode, seconds, spent, made, digest, content"
+_COLUMNS = "key, machine, region, mode, seconds, spent, made, lumi, digest, content"
+
+_INSERT = f"INSERT OR REPLACE INTO results ({_COLUMNS}) VALUES ({', '.join('?' * 10)})"
 
 
 class Entry(NamedTuple):
@@ -95,9 +101,11 @@ class Database:
         story = kept.explanation
         content = zlib.compress(json.dumps(encode(kept), separators=(",", ":")).encode(), 6)
         seconds = story.modelled if story.measured is None else story.measured
-        row = (key, machine, name, story.mode, seconds, spent, time.time(), _digest(content), content)
+        now, lumi = time.time(), fingerprint()
+        row = (key, machine, name, story.mode, seconds, spent, now, lumi, _digest(content), content)
         with self._guarded(), self._open() as rows:
-            rows.execute(f"INSERT OR REPLACE INTO results ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?)", row)
+            rows.execute("DELETE FROM results WHERE lumi != ? AND made < ?", (lumi, now - OLD))
+            rows.execute(_INSERT, row)
 
     def drop(self, key: str, scope: str, reason: str) -> None:
         """Remove an entry that must not be used, and say why."""
@@ -160,7 +168,7 @@ class Database:
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> int:
     every = source.execute(f"SELECT {_COLUMNS} FROM results").fetchall()
-    target.executemany(f"INSERT OR REPLACE INTO results ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?)", every)
+    target.executemany(_INSERT, every)
     return len(every)
 
 
