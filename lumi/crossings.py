@@ -58,20 +58,24 @@ class _Prices:
     def alone(self, variant: Traced) -> Iterator[Crossing]:
         """The most general variant at its hints."""
         for hint in _hints(variant):
-            seconds = self._modelled(variant, hint)
-            yield Crossing(hint, seconds, seconds, True, False)
+            (seconds,), measured = self._timed([variant], hint)
+            yield Crossing(hint, seconds, seconds, True, measured)
 
     def crossings(self, variant: Traced, beyond: Traced) -> Iterator[Crossing]:
         """A variant beside the next one, at its hints and where its box ends."""
         for hint in _hints(variant):
-            timed = [self._measured(v, hint) for v in (variant, beyond)] if self.is_measured else []
-            own, other = timed if timed else (None, None)
-            if own is None or other is None:
-                own, other = self._modelled(variant, hint), self._modelled(beyond, hint)
-                timed = []
-            yield Crossing(hint, own, other, True, bool(timed))
+            (own, other), measured = self._timed([variant, beyond], hint)
+            yield Crossing(hint, own, other, True, measured)
         for end in _ends(variant, beyond):
             yield Crossing(end, self._modelled(variant, end), self._modelled(beyond, end), False, False)
+
+    def _timed(self, variants: Sequence[Traced], dims: Mapping[str, int]) -> tuple[list[float], bool]:
+        """Seconds in each of some variants, and whether they are measured: all or none."""
+        found = [self._measured(v, dims) for v in variants] if self.is_measured else []
+        known = [seconds for seconds in found if seconds is not None]
+        if len(known) == len(variants):
+            return known, True
+        return [self._modelled(v, dims) for v in variants], False
 
     def _modelled(self, variant: Traced, dims: Mapping[str, int]) -> float:
         steps = (

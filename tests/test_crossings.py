@@ -108,7 +108,8 @@ def test_measured_times_decide_in_a_measured_search(share: float, kept: bool) ->
     work.found = {
         k: replace(f, explanation=replace(f.explanation, mode="measure")) for k, f in work.found.items()
     }
-    variants, (first, _) = merge(work, Clocked(work.options.backend(), times))
+    variants, (first, last) = merge(work, Clocked(work.options.backend(), times))
+    assert [c.measured for c in last.crossings] == [True]
     assert [str(v.box) for v in variants] == (["n = 1"] if kept else []) + ["n 1…4096"]
     assert first.crossings[0].measured and first.crossings[0].seconds == share * 1e-3
 

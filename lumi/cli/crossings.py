@@ -51,8 +51,8 @@ def _time(crossing: Mapping[str, Any], name: str) -> str:
 
 def _share(crossing: Mapping[str, Any]) -> str:
     """What the next variant would take, and how much more that is."""
-    more = crossing["beyond"] / crossing["seconds"] - 1 if crossing["seconds"] else 0.0
-    return f"{duration(crossing['beyond'])} ({more:+.0%})"
+    more = f" ({(crossing['beyond'] / crossing['seconds'] - 1) * 100:+.0f} %)" if crossing["seconds"] else ""
+    return f"{duration(crossing['beyond'])}{more}"
 
 
 def _why(bucket: Mapping[str, Any]) -> str:

@@ -59,9 +59,9 @@ def test_boxes_of_variants_and_what_crossing_them_costs(lumi: Lumi, tmp_path: Pa
     time = r"\d[\d.]* .?s"
     for line in (
         r"^variants: a call runs the first that is made for it; one arena of 262 kB serves all$",
-        rf"^  n = 1 +512 B +n 1 +{time} by the model +{time} \([+-]\d+%\)$",
-        rf"^  n 1…256 +16.4 kB +n 64 +{time} by the model +{time} \(\+0%\)$",
-        rf"^ +n 256 \(its end\) +{time} by the model +{time} \(\+0%\)$",
+        rf"^  n = 1 +512 B +n 1 +{time} by the model +{time} \([+-]\d+ %\)$",
+        rf"^  n 1…256 +16.4 kB +n 64 +{time} by the model +{time} \(\+0 %\)$",
+        rf"^ +n 256 \(its end\) +{time} by the model +{time} \(\+0 %\)$",
         rf"^  n 1…4096 +262 kB +n 1024 +{time} by the model$",
     ):
         assert re.search(line, said, re.MULTILINE), f"{line}\n{said}"
@@ -79,7 +79,7 @@ def test_variants_that_would_gain_nothing_are_told(lumi: Lumi, tmp_path: Path) -
     assert lumi("compile", path, "-o", made, "--search-evaluations", "40").status == 0
     said = lumi("explain", made).out
     start = r"^  no variant for n 1…256: it would gain too little over the one for n 1…4096: at n 64 "
-    assert re.search(start + r"\d.* by the model, in the next one \d.* \(\+0%\)$", said, re.MULTILINE), said
+    assert re.search(start + r"\d.* by the model, in the next one \d.* \(\+0 %\)$", said, re.MULTILINE), said
 
 
 def test_one_variant_has_no_table(lumi: Lumi, plan: Path) -> None:
