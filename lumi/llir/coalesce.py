@@ -8,7 +8,7 @@ and products that a library knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from lumi import dim
@@ -16,7 +16,7 @@ from lumi.dim import Extent
 from lumi.field.access import Access
 from lumi.field.index import Index, hides, index
 from lumi.field.term import In, Pos, Term, children
-from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Position, Reduce, Statement, Store, accesses, walk
+from lumi.llir.kernel import Dot, Kernel, Load, Loop, Map, Position, Reduce, Statement, Store, walk
 
 Axes = tuple[str, ...]
 
@@ -39,54 +39,90 @@ def coalesce(kernel: Kernel) -> Coalesced:
     """
     members: dict[str, Axes] = {}
     names = list(kernel.axes)
+    joining = _Joining(kernel, dict(kernel.axes))
     place = 0
     while place + 1 < len(names):
-        pair = _Pair(kernel, names[place], names[place + 1])
-        if not pair.joinable():
+        pair = _Pair(names[place], names[place + 1], joining.extents[names[place + 1]])
+        if not joining.join(pair):
             place += 1
             continue
-        kernel = pair.joined()
         parts = (members.pop(n, (n,)) for n in (pair.outer, pair.inner))
         members[pair.name] = tuple(a for part in parts for a in part)
         names[place : place + 2] = [pair.name]
-    return Coalesced(kernel, members)
+    return Coalesced(joining.joined() if members else kernel, members)
 
 
-class _Pair:
-    """Two neighbouring axes of a kernel."""
+@dataclass(slots=True)
+class _Joining:
+    """A kernel whose axes are being joined: its `extents`, and what becomes of lists and accesses.
 
-    def __init__(self, kernel: Kernel, outer: str, inner: str) -> None:
-        self.kernel, self.outer, self.inner = kernel, outer, inner
-        self.name = f"{outer}_{inner}"
-        self.size = kernel.axes[inner]
+    `accesses` are by their ids: each as it was, as it is, and whether it writes.
+    """
 
-    def joinable(self) -> bool:
-        """Whether no statement tells the two apart."""
-        count = self.kernel.axes[self.outer]
-        if not isinstance(self.size, int) or not isinstance(count, int) or count * self.size > LONGEST:
+    kernel: Kernel
+    extents: dict[str, Extent]
+    lists: dict[Axes, Axes] = field(init=False)
+    accesses: dict[int, tuple[Access, Access, bool]] = field(init=False)
+    single: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        body = self.kernel.body
+        self.lists = {axes: axes for axes in _axis_lists(self.kernel)}
+        self.accesses = {}
+        for kind in (Load, Store):
+            found = (s.access for s in walk(body) if isinstance(s, kind))
+            self.accesses |= {id(a): (a, a, kind is Store) for a in found}
+        self.single = frozenset(_single_axes(body))
+
+    def join(self, pair: _Pair) -> bool:
+        """Make a pair one axis, if no statement tells the two apart."""
+        count, both = self.extents[pair.outer], {pair.outer, pair.inner}
+        if not isinstance(pair.size, int) or not isinstance(count, int) or count * pair.size > LONGEST:
             return False
-        together = all(self._together(axes) for axes in _axis_lists(self.kernel))
-        told_apart = any(a in (self.outer, self.inner) for a in _single_axes(self.kernel.body))
-        if not together or told_apart or self.name in self.kernel.axes:
+        if (
+            pair.name in self.extents
+            or self.single & both
+            or not all(map(pair.together, self.lists.values()))
+        ):
             return False
-        return all(self.access(a) is not None for a, _ in accesses(self.kernel))
+        found = {}
+        for key, (old, now, writes) in self.accesses.items():
+            new = pair.access(now)
+            if new is None or (writes and any(pair.access(look) is None for look in now.looks())):
+                return False
+            found[key] = old, new, writes
+        self.accesses = found
+        self.lists = {old: pair.axes(now) for old, now in self.lists.items()}
+        names = {pair.outer: pair.name}
+        sizes = {**self.extents, pair.outer: count * pair.size}
+        self.extents = {names.get(a, a): n for a, n in sizes.items() if a != pair.inner}
+        return True
 
     def joined(self) -> Kernel:
-        """The kernel with one axis in the place of both."""
-        extents: dict[str, Extent] = {}
-        for axis, extent in self.kernel.axes.items():
-            if axis == self.outer:
-                extents[self.name] = extent * self.size
-            elif axis != self.inner:
-                extents[axis] = extent
+        """The kernel with the axes that there are now."""
+        kernel = self.kernel
         return replace(
-            self.kernel,
-            axes=extents,
-            grid=self.axes(self.kernel.grid),
-            resident=self.axes(self.kernel.resident),
-            tiles={a: t for a, t in self.kernel.tiles.items() if a not in (self.outer, self.inner)},
-            body=mapped(self.kernel.body, self.axes, self._certain),
+            kernel,
+            axes=self.extents,
+            grid=self.lists[kernel.grid],
+            resident=self.lists[kernel.resident],
+            tiles={a: t for a, t in kernel.tiles.items() if a in self.extents or a not in kernel.axes},
+            body=mapped(kernel.body, self.lists.__getitem__, lambda access: self.accesses[id(access)][1]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two neighbouring axes, of the inner of which `size` is the extent."""
+
+    outer: str
+    inner: str
+    size: Extent
+
+    @property
+    def name(self) -> str:
+        """What both are called as one."""
+        return f"{self.outer}_{self.inner}"
 
     def axes(self, axes: Axes) -> Axes:
         """A list of axes with the pair replaced."""
@@ -118,12 +154,8 @@ class _Pair:
         rest = [(part, c) for part, c in found.terms if part not in (self.outer, self.inner)]
         return index([*rest, (self.name, step)], found.offset)
 
-    def _certain(self, access: Access) -> Access:
-        found = self.access(access)
-        assert found is not None, "a pair is joined after it was found joinable"
-        return found
-
-    def _together(self, axes: Axes) -> bool:
+    def together(self, axes: Axes) -> bool:
+        """Whether a list has both side by side, or neither."""
         if self.outer not in axes and self.inner not in axes:
             return True
         return (self.outer, self.inner) in pairwise(axes)

@@ -15,6 +15,7 @@ from lumi.dim import Dim, Extent
 from lumi.dtype import DType
 from lumi.field.access import Access
 from lumi.field.term import In, Term, children
+from lumi.memo import Memo
 
 Operand: TypeAlias = "str | float"
 """A value by its name, or a number that takes the type of what it meets."""
@@ -214,7 +215,11 @@ def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 def accesses(kernel: Kernel) -> Iterator[tuple[Access, bool]]:
     """Every access with whether it writes; behind a store, what its place is looked up with."""
-    for statement in walk(kernel.body):
+    return _accesses(kernel.body)
+
+
+def _accesses(body: tuple[Statement, ...]) -> Iterator[tuple[Access, bool]]:
+    for statement in walk(body):
         if isinstance(statement, Load):
             yield statement.access, False
         elif isinstance(statement, Store):
@@ -224,12 +229,19 @@ def accesses(kernel: Kernel) -> Iterator[tuple[Access, bool]]:
 
 def buffers(kernel: Kernel) -> tuple[str, ...]:
     """The buffers a kernel touches, in the order of first mention: the order it takes them in."""
-    return tuple(dict.fromkeys(a.buffer for a, _ in accesses(kernel)))
+    return _buffers(kernel.body)[0]
 
 
 def written(kernel: Kernel) -> frozenset[str]:
     """The buffers a kernel writes."""
-    return frozenset(a.buffer for a, writes in accesses(kernel) if writes)
+    return _buffers(kernel.body)[1]
+
+
+@Memo
+def _buffers(body: tuple[Statement, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The buffers that are touched, and those of them that are written."""
+    found = list(_accesses(body))
+    return tuple(dict.fromkeys(a.buffer for a, _ in found)), frozenset(a.buffer for a, w in found if w)
 
 
 def dims(kernel: Kernel) -> tuple[str, ...]:
@@ -259,5 +271,4 @@ def _term_names(term: Term) -> Iterator[str]:
 
 def are_apart(one: Kernel, other: Kernel) -> bool:
     """Whether neither of two kernels touches what the other writes."""
-    mine, yours = (frozenset(buffers(k)) for k in (one, other))
-    return not (written(one) & yours or written(other) & mine)
+    return written(one).isdisjoint(buffers(other)) and written(other).isdisjoint(buffers(one))

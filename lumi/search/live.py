@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from lumi.llir.kernel import (
     Carry,
@@ -12,6 +12,7 @@ from lumi.llir.kernel import (
     Load,
     Loop,
     Map,
+    Operand,
     Position,
     Reduce,
     Statement,
@@ -28,8 +29,7 @@ Tile = tuple[tuple[str, ...], int]
 """The axes of a value and the bytes of an element."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
+class _Moment(NamedTuple):
     """What happens at a statement: a loop runs its `inner` block beside what it carries; then values begin.
 
     `ends[k]` is the number of the statement after which the k-th of them dies; None where it outlives the
@@ -37,9 +37,9 @@ class _Moment:
     """
 
     inner: tuple[_Moment, ...] | None
-    carried: tuple[Tile, ...]
-    begun: tuple[Tile, ...]
-    ends: tuple[int | None, ...]
+    carried: Sequence[Tile]
+    begun: Sequence[Tile]
+    ends: Sequence[int | None]
 
 
 def live_bytes(kernel: Kernel, count: Count) -> float:
@@ -68,22 +68,28 @@ def _peak(block: tuple[_Moment, ...], count: Count) -> int:
 @Memo
 def _moments(body: tuple[Statement, ...]) -> tuple[_Moment, ...]:
     """A kernel's body, the same for all tiles."""
-    return _block(body, frozenset())
+    return _block(body, frozenset())[0]
 
 
-def _block(body: tuple[Statement, ...], kept: frozenset[str]) -> tuple[_Moment, ...]:
-    """A block; values in `kept` outlive it."""
-    last = {name: place for place, statement in enumerate(body) for name in _uses(statement)}
+def _block(
+    body: tuple[Statement, ...], kept: frozenset[str]
+) -> tuple[tuple[_Moment, ...], frozenset[Operand]]:
+    """A block, and all that is used in it; values in `kept` outlive it."""
+    last: dict[Operand, int] = {}
+    inside: dict[int, tuple[_Moment, ...]] = {}
+    for place, statement in enumerate(body):
+        used: Iterable[Operand] = operands(statement)
+        if isinstance(statement, Loop):
+            inside[place], used = _block(statement.body, frozenset([c.next for c in statement.carries]))
+        for operand in used:
+            last[operand] = place
     found = []
     for place, statement in enumerate(body):
         made = list(_defines(statement))
-        ends = (None if n in kept else max(last.get(n, place), place) for n, _ in made)
-        inner, carried = None, tuple[Tile, ...]()
-        if isinstance(statement, Loop):
-            inner = _block(statement.body, frozenset(c.next for c in statement.carries))
-            carried = tuple(map(_of_carry, statement.carries))
-        found.append(_Moment(inner, carried, tuple(tile for _, tile in made), tuple(ends)))
-    return tuple(found)
+        ends = [None if n in kept else max(last.get(n, place), place) for n, _ in made]
+        carried = list(map(_of_carry, statement.carries)) if isinstance(statement, Loop) else []
+        found.append(_Moment(inside.get(place), carried, [tile for _, tile in made], ends))
+    return tuple(found), frozenset(last)
 
 
 def _of_carry(carry: Carry) -> Tile:
@@ -106,12 +112,3 @@ def _defines(statement: Statement) -> Iterator[tuple[str, Tile]]:
                 yield carry.final, _of_carry(carry)
         case Store():
             pass
-
-
-def _uses(statement: Statement) -> Iterator[str]:
-    """The values of the enclosing block that a statement needs."""
-    if isinstance(statement, Loop):
-        for inner in statement.body:
-            yield from _uses(inner)
-    else:
-        yield from (o for o in operands(statement) if isinstance(o, str))

@@ -11,6 +11,7 @@ from lumi.field.access import Access
 from lumi.llir import spell
 from lumi.llir.kernel import Dot, Kernel, Load, Operand, Store, walk
 from lumi.llir.program import Fold, Program, axes_of
+from lumi.memo import Memo
 
 VECTOR = 16
 """Bytes of a row that a thread takes at once."""
@@ -77,7 +78,7 @@ class Matrices:
         return size(self.program.kernel, axes)
 
 
-def find(kernel: Kernel) -> Matrices | None:
+def _find(kernel: Kernel) -> Matrices | None:
     """The matrices of a kernel that multiplies some, and does nothing else that takes long."""
     known = all(isinstance(e, int) and e > 0 for e in kernel.axes.values())
     if not known or not any(isinstance(s, Dot) for s in walk(kernel.body)):
@@ -96,6 +97,9 @@ def find(kernel: Kernel) -> Matrices | None:
     sums = tuple(f for f in folds if not long(kernel, f.axes))
     made = Matrices(program, rows, over, tuple(found), sums)
     return made if _is_whole(made, results) else None
+
+
+find = Memo(_find, 256)
 
 
 def _matrix(program: Program, fold: Fold) -> Matrix | None:

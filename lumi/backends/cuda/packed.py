@@ -28,6 +28,7 @@ from lumi.field.index import Index
 from lumi.llir import spell
 from lumi.llir.kernel import Dot, Kernel, Load, Operand, Reduce, Store, walk
 from lumi.llir.program import Fold, Program, axes_of
+from lumi.memo import Memo
 
 LEAST = 4
 """Neighbours that a block has at least."""
@@ -119,7 +120,7 @@ class Packed:
         return size(self.program.kernel, axes)
 
 
-def find(kernel: Kernel) -> Packed | None:
+def _find(kernel: Kernel) -> Packed | None:
     """The packed matrices of a kernel that does nothing but multiply the rows of some with vectors."""
     statements = list(walk(kernel.body))
     if not any(isinstance(s, Load) and s.access.dtype in (I8, U8) and len(s.axes) > 1 for s in statements):
@@ -136,6 +137,9 @@ def find(kernel: Kernel) -> Packed | None:
         return None
     made = _joined(program, matrices, [f for f in direct if not long(kernel, f.axes)])
     return made if _is_whole(made, results) else None
+
+
+find = Memo(_find, 256)
 
 
 def _matrix(program: Program, fold: Fold) -> PackedMatrix | None:

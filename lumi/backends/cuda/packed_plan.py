@@ -10,6 +10,7 @@ from lumi.backends.cuda.rows import CELLS, HELD, LEAST
 from lumi.backends.cuda.staged import FOLDS, HEAD, ROOM, WARP
 from lumi.backends.cuda.unpack import WORD
 from lumi.dtype import F32
+from lumi.memo import Memo
 
 ALIGNMENT = 128
 """Bytes at whose multiples planes begin in a stage."""
@@ -194,7 +195,7 @@ def plan(found: Packed, options: dict[str, int]) -> Plan | None:
 
 def plans(found: Sequence[Packed], options: dict[str, int]) -> tuple[Plan, ...] | None:
     """The plans of kernels that share a ring; None where one fits none, or they differ in their teams."""
-    alone = [_team(one, options) for one in found]
+    alone = [_team_of(one, options) for one in found]
     made = [p for p in alone if p is not None]
     if not made or len(made) < len(alone) or len({(p.warps, p.teams) for p in made}) > 1:
         return None
@@ -207,6 +208,19 @@ def plans(found: Sequence[Packed], options: dict[str, int]) -> tuple[Plan, ...] 
         return None
     flight = min(max(2, (options.get("flight", 64) << 10) // slot), stages)
     return tuple(replace(p, stages=stages, flight=flight, slot=slot) for p in tall)
+
+
+@Memo
+def _teams(found: Packed) -> dict[tuple[tuple[str, int], ...], Plan | None]:
+    """The teams that are known for packed matrices, by the numbers of a schedule."""
+    return {}
+
+
+def _team_of(found: Packed, options: dict[str, int]) -> Plan | None:
+    known, key = _teams(found), tuple(sorted(options.items()))
+    if key not in known:
+        known[key] = _team(found, options)
+    return known[key]
 
 
 def _team(found: Packed, options: dict[str, int]) -> Plan | None:

@@ -9,6 +9,7 @@ from lumi.backends.cuda import direct
 from lumi.backends.cuda.held import WORD
 from lumi.backends.cuda.machine import MACHINE
 from lumi.llir.kernel import Load, Loop, Map, Reduce, walk
+from lumi.memo import Memo
 from lumi.search.model import Work
 from lumi.search.protocol import Cost
 from lumi.search.tasks import PRICES
@@ -149,6 +150,7 @@ def _of_line(work: Work) -> float:
     return float(sum(math.prod(sizes) * s.access.dtype.size for s, sizes in inner))
 
 
+@Memo
 def _vector(work: Work) -> float:
     """Operations that every block of a ring repeats, for the vector that rows are multiplied with."""
     grid, found = set(work.kernel.grid), 0.0
@@ -158,6 +160,7 @@ def _vector(work: Work) -> float:
     return found
 
 
+@Memo
 def of_rows(work: Work) -> float:
     """Operations on the elements of rows."""
     grid, found = set(work.kernel.grid), 0.0
@@ -167,6 +170,7 @@ def of_rows(work: Work) -> float:
     return found
 
 
+@Memo
 def _vector_bytes(work: Work) -> float:
     """Bytes of what every block of a ring loads for itself."""
     grid, found = set(work.kernel.grid), 0.0
