@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from lumi.backends.targets import Target, open_backend
+from lumi.bufferize.held import Held, held
 from lumi.egraph.graph import EGraph
 from lumi.field.region import Region
 from lumi.hlir.graph import Graph
@@ -52,6 +53,7 @@ class Options:
     use, less the rules and phases `without`; `barred` are templates that no kernel may have, but for the one
     that works for all.  `relaxed` are the precisions below its own that the target may compute in: tf32 in
     the place of f32.
+    With `memory`, whatever plans hold at the largest dims fits so many bytes, else what is the device's.
     `splits` lets reductions over those axes of regions (see `--show fields`) run in so many chunks.
     With `embed`, the plan carries its kernels compiled for this machine.  Measurements are written to
     `record`, or taken from the record `replay`.  Results of searches are kept in the tuning database
@@ -70,6 +72,7 @@ class Options:
     without: tuple[str, ...] = ()
     barred: tuple[str, ...] = ()
     relaxed: tuple[str, ...] = ()
+    memory: int | None = None
     splits: Mapping[str, int] = field(default_factory=dict)
     embed: bool = False
     record: Path | None = None
@@ -146,7 +149,22 @@ class Compilation:
             hints=variant.hints(region),
             ranges=variant.box.free,
             splits=variant.splits.get(region.key, ()),
+            memory=self.room(),
         )
+
+    def held(self) -> Held:
+        """What the model holds in memory whatever its kernels are.  Raises `LumiError` without a bound."""
+        graph = self.variants[-1].graph
+        return held(graph, self.variants[-1].box.ranges(graph.dims))
+
+    def room(self) -> int:
+        """Bytes for temporaries: what `memory` leaves, else what is usual, if the device has as much.
+
+        Raises `LumiError` where `memory` leaves nothing.
+        """
+        if self.options.memory is None:
+            return min(self.options.settings.memory, self.options.backend().memory)
+        return self.held().room(self.options.memory, self.variants[-1].graph.name)
 
     def users(self, key: str) -> tuple[Traced, ...]:
         """The variants that hold the region of a key."""

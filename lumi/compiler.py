@@ -23,7 +23,7 @@ from functools import partial
 from typing import cast
 
 from lumi import dim
-from lumi.backends.targets import compile_binary, open_backend
+from lumi.backends.targets import beside, compile_binary, open_backend
 from lumi.bufferize import surface
 from lumi.bufferize.bufferize import KernelTable, bufferize
 from lumi.bufferize.call import Instance
@@ -43,6 +43,7 @@ from lumi.llir.json import Json, describe, encode
 from lumi.lower.lower import lower
 from lumi.plan.box import Box, boxes
 from lumi.plan.check import check
+from lumi.plan.memory import memory
 from lumi.plan.plan import Plan
 from lumi.runtime.weights import open_weights
 from lumi.search.origin import Origin
@@ -95,6 +96,7 @@ def compile_plan(source: Source, options: Options | None = None) -> Plan:
 
 def _go_on(work: Compilation, until: Stage) -> None:
     """The stages behind the graph; e-graphs that someone wants to see are made, whatever is known."""
+    work.room()  # raises where there is none, before anything takes long
     tuning = Tuning(work, until in (Stage.KERNELS, Stage.PLAN))
     steps: dict[Stage, Callable[[Compilation], None]] = {
         Stage.FIELDS: _lower,
@@ -237,16 +239,31 @@ def _bufferize(work: Compilation) -> None:
         explanation=_explanation(work, kernels),
     )
     check(work.plan)
+    _check_memory(work, work.plan)
     if work.options.embed:
         work.plan = replace(work.plan, binaries=(compile_binary(work.plan),))
+
+
+def _check_memory(work: Compilation, plan: Plan) -> None:
+    """Raise `LumiError` where a plan needs more memory than it may have.
+
+    The room for temporaries is that of one region; what other regions leave for later lies beside them.
+    """
+    if work.options.memory is None:
+        return
+    needed = memory(plan, beside=beside(plan)).total
+    if needed > work.options.memory:
+        what = f"the plan of {plan.name} needs {needed} bytes, and may have {work.options.memory}"
+        raise LumiError("memory error", what, hint="give more by --memory, or lower a dim's :max")
 
 
 def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
     """How the kernels of each distinct region were found, and what of the options decides that.
 
-    `variants` says what calls take in each variant and in the next one.  Of a region, `names` are those of
-    its kernels, `variants` those that run them, `rules` the rewrites that fired with the number of their
-    matches, the most first; `origin` is what they come from.
+    `variants` says what calls take in each variant and in the next one; `memory` how many bytes the plan may
+    have, if that was said, what the model holds of them, and what is left for a region's temporaries.  Of a
+    region, `names` are those of its kernels, `variants` those that run them, `rules` the rewrites that fired
+    with the number of their matches, the most first; `origin` is what they come from.
     """
     stories: list[Json] = []
     for key, (variant, region) in work.distinct().items():
@@ -265,6 +282,7 @@ def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
         "barred": list(options.barred),
         "relaxed": list(options.relaxed),
         "machine": {"name": machine.name, "bandwidth": machine.bandwidth},
+        "memory": {"given": options.memory, "held": work.held().total, "room": work.room()},
         "variants": describe(work.buckets),
         "regions": stories,
     }

@@ -31,6 +31,10 @@ class Target(Backend, Protocol):
     def longest(self) -> int:
         """Positions of an axis at most."""
 
+    @property
+    def memory(self) -> int:
+        """Bytes of the device at hand, else of one that the target's plans are made for."""
+
     def emit(self, step: Step, name: str) -> str:
         """The code of a kernel under its schedule, as a function called `name`."""
 

@@ -98,6 +98,12 @@ def _add_search_options(group: argparse._ArgumentGroup) -> None:
         help="the most candidates the model compares a region",
     )
     add(
+        "--memory",
+        type=shared.size,
+        metavar="BYTES",
+        help="the most that a plan may hold at the largest dims, as 24GB or 16GiB (default: the device's)",
+    )
+    add(
         "--split",
         action="append",
         default=[],
@@ -206,6 +212,7 @@ def _options(options: argparse.Namespace, display: Display, relaxed: tuple[str, 
         families=_families(options),
         relaxed=relaxed,
         embed=options.embed,
+        memory=options.memory,
         splits=shared.dims(options.split),
         record=options.record,
         replay=options.replay,

@@ -94,6 +94,7 @@ def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
     machine: Any = plan.explanation["machine"]
     if machine["name"]:
         yield f"times by the model are those of an {machine['name']}, whatever device there is"
+    yield from _memory(plan.explanation["memory"])
     for name in relaxed:
         yield _users(f"{name} allowed, taken by", (k.name for k in plan.kernels if _takes(k, name)))
     if "tf32" not in relaxed and any(_rounds(kernel) for kernel in plan.kernels):
@@ -110,6 +111,13 @@ def _plan(plan: Plan, regions: list[Any], relaxed: list[str]) -> Iterator[str]:
             yield "  not searched, because Ctrl-C came before: the first plan that works"
     if not regions:
         yield "no region was searched"
+
+
+def _memory(limit: Any) -> Iterator[str]:
+    """What --memory left for temporaries."""
+    if limit["given"] is not None:
+        given, held, room = (f"{stories.amount(limit[part])}B" for part in ("given", "held", "room"))
+        yield f"of {given} the model holds {held} at its largest dims; a region's temporaries may take {room}"
 
 
 def _users(what: str, names: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,18 @@ def count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no count")
     return int(text)
+
+
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS |= {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+
+
+def size(text: str) -> int:
+    """An argument type for bytes: `80GB`, `16GiB`, `1000000`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kMGT]?|[KMGT]i)B?", text)
+    if not found or not float(found[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: write 80GB, 16GiB or 1000000")
+    return int(float(found[1]) * _UNITS[found[2]])
 
 
 def add_target(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:

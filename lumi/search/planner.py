@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -81,6 +81,7 @@ class Planner:
         self.empty = sum(a.bit for a in axes if may_be_empty(a.extent, settings.ranges))
         self.orders = MemoryOrder(space, self.dag, self.sizes)
         self.room = min(settings.memory, settings.growth * self._largest_buffer(largest))
+        self._handed = self._handed_bytes(largest)
         self._layouts: dict[Outs, Layout] = {}
         self._wholes: dict[tuple[Outs, int], Coalesced | None] = {}
         self._members: dict[str, tuple[str, ...]] = {}
@@ -96,6 +97,17 @@ class Planner:
         region = self.space.region
         touched = [*region.accesses.values(), *(s.access for s in region.stores)]
         return max(dim.value(dim.product(a.shape), largest) * a.dtype.size for a in touched)
+
+    def _handed_bytes(self, largest: Mapping[str, int]) -> int:
+        """Bytes of what other regions left for this one."""
+        region = self.space.region
+        sizes = {
+            a.buffer: dim.value(dim.product(a.shape), largest) * a.dtype.size
+            for a in region.accesses.values()
+        }
+        made = {s.access.buffer for s in region.stores}
+        names = {f"B{n}": name for n, name in enumerate(region.buffers)}
+        return sum(z for b, z in sizes.items() if b not in made and names.get(b, "").startswith("%"))
 
     def draft(self, genome: Genome) -> Draft:
         """The values of a genome.  Raises `InfeasibleError`."""
@@ -120,7 +132,28 @@ class Planner:
         if self.price_together is not None:
             groups.gather()
         launches = groups.ordered()
+        self._check_together(draft, stored, launches)
         return Assembly(draft, launches, sum(x.seconds for x in launches))
+
+    def _check_together(self, draft: Draft, stored: Collection[int], launches: Sequence[Launch]) -> None:
+        """Raise `InfeasibleError` where what is alive at once does not fit at the largest dims.
+
+        That is what kernels leave for each other, for other regions, and what other regions left.
+        """
+        sizes = {n: self._most_bytes(n, draft.bodies[n]) for n in stored}
+        room = self.settings.memory - self._handed
+        if sum(sizes.values()) <= room:
+            return
+        first, last = dict[int, int](), dict.fromkeys(self.space.outputs, len(launches))
+        for time, launch in enumerate(launches):
+            for number, value in (pair for outs in launch.outs for pair in outs):
+                first.setdefault(number, time)
+                for touched in (number, *self.dag.reads[value]):
+                    last[touched] = max(time, last.get(touched, time))
+        spans = {n: range(first[n], last[n] + 1) for n in sizes}
+        alive = (sum(z for n, z in sizes.items() if time in spans[n]) for time in range(len(launches)))
+        if max(alive) > room:
+            raise InfeasibleError("what is alive at once does not fit memory")
 
     def _live(self, draft: Draft) -> dict[int, frozenset[int]]:
         """The stored classes that the outputs need, producers first, with what each waits for."""
@@ -154,8 +187,12 @@ class Planner:
 
     def fits(self, number: int, value: int) -> bool:
         """Whether a class may be stored: it fits the room for a temporary at the largest dims."""
+        return self._most_bytes(number, value) <= self.room
+
+    def _most_bytes(self, number: int, value: int) -> int:
+        """Bytes of a class that is stored, at the largest dims."""
         elements = math.prod(self.most[a] for a in self.space.names(self.dag.free[value]))
-        return elements * self.space.storage(number).size <= self.room
+        return elements * self.space.storage(number).size
 
     def is_worth(self, draft: Draft, number: int) -> bool:
         """Whether to try and store a class: not if it is a mere step of what is computed point by point.

@@ -162,7 +162,7 @@ class _Search:
         return LumiError(
             "search error",
             f"region {self.region.scope or '(all)'} has no plan: {reasons or 'it has no seed'}",
-            hint="raise the memory limit if a temporary does not fit; otherwise report this as a bug of Lumi",
+            hint="if temporaries do not fit, give more by --memory or lower a dim's :max; else report this",
         )
 
     def _all_failed(self) -> LumiError:

@@ -28,9 +28,10 @@ class Settings:
     `hints` are the dim values to be fast at, the first being the most important; `ranges` the values the
     plan must be legal for.  `splits` are the (axis, chunk axis) pairs that the e-graph may split.
     `evaluations` bounds the plans that the model compares, `trials` those that are measured, `seconds`
-    the time for measuring.  At the largest dims a temporary may have `memory` bytes, and `growth` times
-    the bytes of the largest buffer that the region has anyway: a plan whose memory grows with the square of
-    a length is not wanted, however fast it is at the hints.  Where no plan keeps to `growth`, it is waived.
+    the time for measuring.  At the largest dims the values between kernels that are alive at once may have
+    `memory` bytes, and each that only this region has `growth` times those of the largest buffer that it has
+    anyway: a plan whose memory grows with the square of a length is not wanted, however fast at the hints.
+    Where no plan keeps to `growth`, it is waived.
     Tiles that are not tuned yet leave a grid of at least `cells` cells, as many as keep the device busy.
     """
 

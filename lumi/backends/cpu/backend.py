@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 
 from lumi.backends.cpu import emit as code
@@ -59,6 +60,11 @@ class CpuBackend:
     def machine(self) -> Machine:
         """This one, under the template that works for every kernel."""
         return machine(self._cores, schedule.DEFAULT.template)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of this machine's."""
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
     @property
     def longest(self) -> int:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from lumi.backends.cuda import compile as nvrtc
 from lumi.backends.cuda import costs, gemm, price, schedule, splits
 from lumi.backends.cuda import emit as code
+from lumi.backends.cuda.driver import missing, open_driver
 from lumi.backends.cuda.gpu import open_gpu
 from lumi.backends.cuda.library import library_version
-from lumi.backends.cuda.machine import MACHINE
+from lumi.backends.cuda.machine import MACHINE, MEMORY
 from lumi.backends.cuda.measure import Measurer
 from lumi.backends.cuda.mma.plan import ROUNDING
 from lumi.errors import LumiError
@@ -53,6 +54,11 @@ class CudaBackend:
     def longest(self) -> int:
         """What 32 bits count, with room to step over the end; 64 bits would slow every kernel down."""
         return (1 << 31) - (1 << 20)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the GPU at hand, else of the one that prices are those of."""
+        return MEMORY if missing() else int(open_driver().Device(0).total_memory())
 
     @property
     def cells(self) -> int:

@@ -23,3 +23,6 @@ work, so that buffers far larger than the 50 MiB of the last cache count as lyin
 
 RESIDENT = 2048
 """Threads that a multiprocessor runs at once."""
+
+MEMORY = 140 << 30
+"""Bytes of its memory."""
