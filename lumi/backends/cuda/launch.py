@@ -32,11 +32,11 @@ from lumi.backends.cuda.wgmma import plan as groups
 from lumi.errors import LumiError
 from lumi.llir.kernel import Step
 
-GRAPHS = 16
+FAMILIES = 16
 """Families of graphs of one variant that are kept for other sizes of its products and grids."""
 
-FAMILY = 64
-"""Graphs that are made together at most; where dims that grow would take more, each is made when needed."""
+GRAPHS = 64
+"""Graphs of one variant that are kept; where those of a family would be more, each is made when needed."""
 
 CROWD = 8
 """Blocks of a multiprocessor beyond which the number of blocks follows the dims."""
@@ -171,7 +171,7 @@ class Launches:
         crowded = [e.kernel.code for e in entries if self._is_crowded(e)]
         rounded = sorted(frozenset().union(*(code.dims for code in crowded)) - {*self._sized})
         growth = {n: _powers(max(e.largest.get(n, 0) for e in entries)) for n in rounded if n in growing}
-        self._growth = growth if math.prod(map(len, growth.values())) <= FAMILY else {}
+        self._growth = growth if math.prod(map(len, growth.values())) <= GRAPHS else {}
         self._rounded = [name for name in rounded if name not in self._growth]
         self._families: dict[tuple[int, ...], Family] = {}
         self._met: set[tuple[int, ...]] = set()
@@ -193,10 +193,18 @@ class Launches:
             return None
         key = (*sizes, *[_rounded(values[name]) for name in self._rounded])
         found = self._families.pop(key, None)
-        found = self._families[key] = found or self._family(key)
-        if len(self._families) > GRAPHS:
-            del self._families[next(iter(self._families))]
+        if found is None:
+            found = self._family(key)
+            self._make_room(FAMILIES - 1, GRAPHS - _count(found))
+        self._families[key] = found
         return found[tuple([_rounded(values[name]) for name in self._growth])]
+
+    def _make_room(self, families: int, graphs: int) -> None:
+        """Keep at most so many families, and graphs in them: those used last."""
+        while self._families and (
+            len(self._families) > families or sum(map(_count, self._families.values())) > graphs
+        ):
+            del self._families[next(iter(self._families))]
 
     def _family(self, key: Sequence[int]) -> Family:
         """Graphs for all values of dims that grow; those with the same grids are one."""
@@ -274,6 +282,11 @@ class Launches:
         """Run all launches in order, and wait."""
         self.start(values)
         self._gpu.wait()
+
+
+def _count(family: Family) -> int:
+    """How many graphs a family has."""
+    return len({id(graph) for graph in family.values()})
 
 
 def _rounded(value: int) -> int:

@@ -132,13 +132,13 @@ def test_dims_that_no_product_depends_on_take_no_new_graph(gpu: Gpu, monkeypatch
 
 def test_graphs_used_longest_ago_are_let_go(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
     work = launches(gpu, Library(gpu), monkeypatch, ["product"])
-    sizes = range(1, launch.GRAPHS + 2)
+    sizes = range(1, launch.FAMILIES + 2)
     run(work, *({"seq": seq, "past": 0} for seq in (*sizes, *sizes[:-1], 1, sizes[-1])))
-    assert len(gpu.graphs) == launch.GRAPHS + 1
+    assert len(gpu.graphs) == launch.FAMILIES + 1
     run(work, {"seq": 1, "past": 0})
-    assert len(gpu.graphs) == launch.GRAPHS + 1
+    assert len(gpu.graphs) == launch.FAMILIES + 1
     run(work, {"seq": 2, "past": 0})
-    assert len(gpu.graphs) == launch.GRAPHS + 2
+    assert len(gpu.graphs) == launch.FAMILIES + 2
 
 
 class Counting(Gpu):
@@ -197,6 +197,19 @@ def test_graphs_of_dims_that_grow_alone_are_there_before_the_first_call(
     made = len(gpu.graphs)
     run(work, *({"seq": 1, "past": past} for past in range(901)))
     assert len(gpu.graphs) == made > 1
+
+
+def test_families_used_longest_ago_make_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Counting()
+    monkeypatch.setattr(launch, "open_library", lambda gpu: None)
+    entry = replace(spread(Code("", 32, 0, (ROWS, PAST), 4096), None, 3000), largest={"past": 900, "seq": 64})
+    work = Launches(gpu, [entry], None, {"past"})  # type: ignore[arg-type]
+    lengths = [1 << k for k in range(9)]
+    run(work, *({"seq": seq, "past": 3} for seq in lengths))
+    kept = [key for (key,) in work._families]
+    assert kept == lengths[-len(kept) :] != lengths
+    count = sum(map(launch._count, work._families.values()))
+    assert launch.GRAPHS / 2 < count <= launch.GRAPHS < len(gpu.graphs)
 
 
 def test_graphs_for_too_many_values_are_made_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
