@@ -26,6 +26,10 @@ from lumi.llir import spell
 from lumi.llir.kernel import buffers, dims
 from lumi.llir.program import Fold
 
+TOGETHER = 16
+"""Turns after which the warps of a block wait for each other: warps that drift apart read in many places at
+once, which memory is slower at."""
+
 
 class Walker:
     """Writes the functions of a walk."""
@@ -217,7 +221,10 @@ class Walker:
             w.line(f"slot = slot == {plan.stages - 1} ? 0 : slot + 1;")
             w.line(f"const int from = mine + k * {plan.unit};")
             self.turns.turn()
-            w.line("__syncwarp();")
+            w.line(
+                f"if (k % {TOGETHER} == {TOGETHER - 1} && k < (stop - start) / {plan.unit}) __syncthreads();"
+            )
+            w.line("else __syncwarp();")
 
     # -- results
 

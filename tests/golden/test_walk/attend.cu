@@ -241,7 +241,8 @@ read_turned(t, rows93 + m * 32);
       }
       c_v1 = v70;
       c_v2 = v88;
-      __syncwarp();
+      if (k % 16 == 15 && k < (stop - start) / 128) __syncthreads();
+      else __syncwarp();
     }
     await_lots<0>();
     __syncthreads();

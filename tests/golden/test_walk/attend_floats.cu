@@ -205,7 +205,8 @@ INLINE void attend_walk(const float *__restrict__ b0_B0, const float *__restrict
       }
       c_v1 = v34;
       c_v2 = v43;
-      __syncwarp();
+      if (k % 16 == 15 && k < (stop - start) / 64) __syncthreads();
+      else __syncwarp();
     }
     await_lots<0>();
     __syncthreads();
