@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lumi import dim
 from lumi.dim import DimRange
@@ -60,3 +64,31 @@ def test_a_dim_of_one_value_need_not_be_given() -> None:
 def test_a_fault_is_named(given: dict[str, int], shapes: dict[str, tuple[int, ...]], message: str) -> None:
     with pytest.raises(LumiError, match=message):
         bind(given, **shapes)
+
+
+SIZES = st.builds(
+    lambda c, name, k: c * dim.var(name) + k, st.integers(1, 4), st.sampled_from([*RANGES]), st.integers(0, 5)
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(SIZES, max_size=5),
+    st.fixed_dictionaries({n: st.integers(r.low, r.high) for n, r in RANGES.items()}),
+)
+def test_what_shapes_show_and_callers_tell_is_what_was_meant(
+    sizes: list[Any], values: dict[str, int]
+) -> None:
+    """Whatever the order; and no other shape is taken."""
+    shown = {n for size in sizes for n in size.names()}
+    told = {n: v for n, v in values.items() if n not in shown}
+    signature = Signature("x", I32, tuple(sizes))
+    shape = tuple(dim.value(size, values) for size in sizes)
+    assert bind_dims(RANGES, told, [Shaped(signature, shape)]) == values
+    for place in range(len(shape)):
+        other = (*shape[:place], shape[place] + 1, *shape[place + 1 :])
+        try:
+            bound = bind_dims(RANGES, told, [Shaped(signature, other)])
+        except LumiError:
+            continue
+        assert tuple(dim.value(size, bound) for size in sizes) == other
