@@ -34,7 +34,10 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """Arrays by key as a source; `KEY#plane` holds a plane of a packed tensor."""
+    """Arrays by key as a source; `KEY#plane` holds a plane of a packed tensor.
+
+    What a source gives never changes: arrays that may be written to are copied, read-only ones are not.
+    """
 
     arrays: Mapping[str, Array]
 
@@ -51,7 +54,8 @@ class Arrays:
         array = np.asarray(self.arrays[key])
         if shape is not None and array.shape != tuple(shape):
             raise _weights_error(f"{key} has the shape {list(array.shape)}, the model wants {list(shape)}")
-        return _converted(key, array, dtype)
+        given = _converted(key, array, dtype)
+        return given.copy() if given.flags.writeable and np.may_share_memory(given, array) else given
 
     def plane(self, key: str, block: BlockFormat, name: str, shape: Sequence[int] | None = None) -> Array:
         """The array `KEY#name`."""
