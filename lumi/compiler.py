@@ -14,6 +14,7 @@ Equal regions are saturated and searched once, whichever layer or variant they c
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,6 +67,10 @@ __all__ = [
 ]
 
 
+COLLECTED = 200_000
+"""Objects that a stage makes between two looks for garbage."""
+
+
 def compile_model(source: Source, options: Options | None = None, until: Stage = Stage.PLAN) -> Compilation:
     """Compile a model as far as stage `until`.  Raises `LumiError` for a mistake in the model."""
     work = Compilation(options or Options())
@@ -73,7 +78,7 @@ def compile_model(source: Source, options: Options | None = None, until: Stage =
         _tell(work, Stage.FORMS, 0, 1, source.name)
         work.module = load(source)
     if until is not Stage.FORMS:
-        with _clock(work, Stage.HLIR):
+        with _clock(work, Stage.HLIR), _few_collections():
             _trace(work, work.module)
         _go_on(work, until)
     return work
@@ -107,7 +112,7 @@ def _go_on(work: Compilation, until: Stage) -> None:
     for stage, step in steps.items():
         if until in work.seconds:
             break
-        with _clock(work, stage):
+        with _clock(work, stage), _few_collections():
             step(work)
 
 
@@ -138,7 +143,8 @@ def _lower(work: Compilation) -> None:
         regions = lower(variant.graph)
         _check_lengths(work, variant, regions)
         reduced.update(axis for r in regions for axis in bound_axes([s.term for s in r.stores]))
-        split = [offer(r, _splits(work, variant, r)) for r in regions]
+        chunks = {key: _splits(work, variant, r) for key, r in {r.key: r for r in regions}.items()}
+        split = [offer(r, chunks[r.key]) for r in regions]
         pairs = {region.key: found for region, found in split if found}
         lowered.append(replace(variant, regions=tuple(region for region, _ in split), splits=pairs))
     work.variants = tuple(lowered)
@@ -286,6 +292,17 @@ def _explanation(work: Compilation, kernels: KernelTable) -> dict[str, Json]:
         "variants": describe(work.buckets),
         "regions": stories,
     }
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Look for garbage seldom: nearly all that a stage makes is kept, and to go through it takes long."""
+    before = gc.get_threshold()
+    gc.set_threshold(COLLECTED, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @contextmanager

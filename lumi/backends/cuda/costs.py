@@ -18,6 +18,7 @@ from lumi.backends.cuda.staged_price import packed_rates, streamed
 from lumi.backends.cuda.tf32 import is_tf32
 from lumi.backends.cuda.wgmma import price as group_price
 from lumi.llir.kernel import Kernel, Schedule, Statement, Step
+from lumi.llir.kernel import dims as mentioned
 from lumi.llir.program import carries
 from lumi.search.model import Work, examine
 from lumi.search.protocol import Cost
@@ -45,16 +46,22 @@ TURN = 2e-6
 class _Body:
     """What is known of kernels that share a tile program: whether it carries nothing around, their costs.
 
+    `dims` are those that it mentions: what others are makes no difference.
     `work` is what there is to do where templates choose their tiles, `tiled` the last that was found for
     tiles, with these, `vectors` the seconds of what packed rows are multiplied with.
     """
 
     statements: tuple[Statement, ...]
     plain: bool
+    dims: tuple[str, ...]
     costs: dict[object, Cost] = field(default_factory=dict)
     work: dict[object, Work] = field(default_factory=dict)
     tiled: dict[object, tuple[Mapping[str, int], Work]] = field(default_factory=dict)
     vectors: dict[object, float] = field(default_factory=dict)
+
+    def at(self, dims: Mapping[str, int]) -> tuple[int, ...]:
+        """The dims that matter."""
+        return tuple([dims[name] for name in self.dims])
 
 
 @dataclass(slots=True)
@@ -70,7 +77,7 @@ class Costs:
             schedule = Schedule("packed", tuple(o for o in schedule.options if o[0] in PRICED))
         free = body.plain or schedule.template in FREE
         tiles = () if free else tuple(sorted(kernel.tiles.items()))
-        key = (schedule, tuple(sorted(dims.items())), kernel.grid, kernel.resident, tiles)
+        key = (schedule, body.at(dims), kernel.grid, kernel.resident, tiles)
         known = body.costs.get(key)
         if known is None:
             if free:
@@ -137,7 +144,8 @@ class Costs:
 
     def _vectors(self, kernel: Kernel, dims: Mapping[str, int]) -> float:
         """Seconds to make what the packed rows of a kernel are multiplied with."""
-        known, key = self._body(kernel).vectors, (tuple(sorted(dims.items())), kernel.grid)
+        body = self._body(kernel)
+        known, key = body.vectors, (body.at(dims), kernel.grid)
         if key not in known:
             work = examine(replace(kernel, tiles=_whole(kernel)), dims, holds=False)
             known[key] = staged_price.vectors(work)
@@ -146,7 +154,9 @@ class Costs:
     def _body(self, kernel: Kernel) -> _Body:
         known = self.bodies.get(id(kernel.body))
         if known is None or known.statements is not kernel.body:
-            known = self.bodies[id(kernel.body)] = _Body(kernel.body, not carries(kernel.body))
+            known = self.bodies[id(kernel.body)] = _Body(
+                kernel.body, not carries(kernel.body), mentioned(kernel)
+            )
         return known
 
 
