@@ -59,9 +59,9 @@ class _Body:
     tiled: dict[object, tuple[Mapping[str, int], Work]] = field(default_factory=dict)
     vectors: dict[object, float] = field(default_factory=dict)
 
-    def at(self, dims: Mapping[str, int]) -> tuple[int, ...]:
-        """The dims that matter."""
-        return tuple([dims[name] for name in self.dims])
+    def at(self, dims: Mapping[str, int]) -> tuple[int | None, ...]:
+        """The dims that matter, as far as they are known: only the shape of a buffer may mention others."""
+        return tuple([dims.get(name) for name in self.dims])
 
 
 @dataclass(slots=True)
