@@ -16,6 +16,7 @@ from lumi.interpreter.module import Module
 from lumi.plan.box import Box
 from lumi.plan.plan import Plan
 from lumi.plan.reach import room
+from lumi.search.effort import total
 from lumi.search.explain import Bucket, Report, silent
 from lumi.search.search import Found
 from lumi.search.settings import Settings
@@ -189,6 +190,27 @@ class Compilation:
             elif story is not None and story.mode != self.options.settings.mode.value:
                 left.append(name)
         return stopped, left
+
+    def spent(self) -> dict[str, float]:
+        """The seconds of the stages that ran by what they were spent on; they add up to those of the stages.
+
+        `saturate` includes reading e-graphs out, `emit` all that makes a plan of kernels.  The search is what
+        the model took, and what trials took: to compile, to check, to measure.
+        """
+        names = {Stage.FORMS: "read", Stage.HLIR: "trace", Stage.FIELDS: "lower", Stage.EGRAPH: "saturate"}
+        found = {names[stage]: s for stage, s in self.seconds.items() if stage in names}
+        if Stage.KERNELS in self.seconds:
+            made = (f for key, f in self.found.items() if key not in self.recalled)
+            effort = total(f.explanation.effort for f in made)
+            trials = {
+                "compile": effort.compile,
+                "check": effort.reference + effort.check,
+                "measure": effort.time,
+            }
+            found |= {"model": self.seconds[Stage.KERNELS] - sum(trials.values()), **trials}
+        if Stage.PLAN in self.seconds:
+            found["emit"] = self.seconds[Stage.PLAN]
+        return found
 
     def counts(self) -> dict[str, int | float]:
         """The figures that a compile is judged by, of the stages that ran."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from lumi.cli import compiling
 from lumi.cli.output import Outcome, Output, counted
 from lumi.cli.progress import Display
 from lumi.errors import LumiError
+
+LEAST = 0.05
+"""Seconds that are worth telling."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,13 +51,14 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
     unfinished = {scope: e.busiest.name if e.busiest else None for scope, e in work.unfinished().items()}
     stopped, left = work.cut_short()
     report: dict[str, Any] = {"plan": None, **counts, "unfinished": unfinished, "seconds": seconds}
+    report["spent"] = work.spent()
     report["cut_short"] = {"stopped": stopped, "not_searched": left}
     if work.plan is not None:
         from lumi.plan.file import save
 
         save(work.plan, path)
         report["plan"] = str(path)
-        output.note(_summary(str(path), counts))
+        output.note(_summary(str(path), counts, work.spent()))
     if shown:
         report["show"] = shown
     return Outcome(report, compiling.tell_cut_short(work, output))
@@ -69,7 +74,8 @@ def _place(options: argparse.Namespace) -> Path:
     return path
 
 
-def _summary(path: str, counts: dict[str, int | float]) -> str:
+def _summary(path: str, counts: Mapping[str, int | float], spent: Mapping[str, float]) -> str:
+    """What was made, and where the seconds went; what took next to none is left out."""
     items = {
         "kernels": "kernel",
         "launches": "launch",
@@ -80,4 +86,5 @@ def _summary(path: str, counts: dict[str, int | float]) -> str:
     parts = [counted(int(counts[key]), noun) for key, noun in items.items()]
     if counts["recalled"]:
         parts.append(f"{int(counts['recalled'])} known from the tuning database")
-    return f"{path}: {', '.join(parts)}, {counts['total_s']:.1f} s"
+    where = ", ".join(f"{what} {seconds:.1f}" for what, seconds in spent.items() if seconds >= LEAST)
+    return f"{path}: {', '.join(parts)}, {counts['total_s']:.1f} s{f' ({where})' if where else ''}"

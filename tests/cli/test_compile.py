@@ -39,6 +39,16 @@ def test_a_plan_is_written_and_reported(lumi: Lumi, model: Path, tmp_path: Path)
     assert report["trials"] == 0
     assert list(report["seconds"]) == list(STAGES)
     assert report["total_s"] == pytest.approx(sum(report["seconds"].values()))
+    assert report["total_s"] == pytest.approx(sum(report["spent"].values()))
+    assert report["spent"]["measure"] == report["spent"]["compile"] == 0
+    assert re.search(r", \d+\.\d s( \(([a-z]+ \d+\.\d(, )?)+\))?$", said.err.splitlines()[-1])
+
+
+def test_what_trials_took_is_told_apart(lumi: Lumi, model: Path, tmp_path: Path) -> None:
+    options = ("--search", "measure", "--search-trials", "2", "--json")
+    spent = lumi("compile", model, "-o", tmp_path / "made.lumiplan", *options).json["spent"]
+    assert min(spent["compile"], spent["check"], spent["measure"], spent["model"]) > 0
+    assert list(spent)[-1] == "emit"
 
 
 def test_the_plan_is_called_like_the_file(
