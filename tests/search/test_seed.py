@@ -144,7 +144,7 @@ def test_rounded_activations_are_stored_before_sums_of_integers() -> None:
     seed = next(s for s in seeds(planner, ["rounded"]) if s.weights.floats)
     plan = planner.assemble(planner.draft(seed.genome))
     kernels = [p.kernel for p in plan.pieces]
-    (product,) = [k for k in kernels if find(k).sums]
+    (product,) = [k for k in kernels if find(k.body).sums]
     assert {a.dtype for a, writes in accesses(product) if not writes} <= {I8, F32}
     readers = [k for k in kernels if any(math.prod(a.shape) == 512 * 256 for a, _ in accesses(k))]
     assert readers == [product]
