@@ -8,7 +8,7 @@ from lumi.compiler import Compilation, Options, Stage, compile_model
 from lumi.errors import LumiError, Source
 from lumi.plan.memory import memory
 from lumi.search.settings import Mode, Settings
-from tests.compilations import Pair, plan_of, random_inputs
+from tests.compilations import Pair, plan_of, random_inputs, source
 
 TEXT = """(defdim n :min 1 :max {most} :hint 64)
 (defmodel two [(x f32 [n 64]) (u f32 [512 64]) (v f32 [512 64]) (w f32 [512 512])]
@@ -92,3 +92,28 @@ def test_a_plan_that_needs_more_after_all_is_refused(monkeypatch: pytest.MonkeyP
     assert memory(plan_of(compiled(needed))).total == needed
     with pytest.raises(LumiError, match=f"the plan of two needs {needed} bytes, and may have {needed - 1}"):
         compiled(needed - 1)
+
+
+def test_a_search_comes_from_plans_that_are_too_large_to_one_that_fits() -> None:
+    """No plan that a search begins at has room; only when kernels are merged does one."""
+    config = {
+        "layers": 1,
+        "width": 256,
+        "heads": 4,
+        "kv-heads": 2,
+        "hidden": 896,
+        "vocab": 128,
+        "context": 64,
+    }
+
+    def made(limit: int | None, mode: Mode) -> Compilation:
+        options = Options(
+            config=config, memory=limit, special=False, settings=Settings(mode=mode), target="cpu"
+        )
+        return compile_model(source("llama.lumi"), options)
+
+    with pytest.raises(LumiError, match=TOGETHER):
+        made(20 * 10**6, Mode.NONE)
+    found = made(20 * 10**6, Mode.MODEL)
+    assert memory(plan_of(found)).total <= 20 * 10**6
+    assert refusals(found) > 0

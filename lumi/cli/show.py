@@ -68,7 +68,10 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
         message = "--dim says at which call --show memory looks, and that is not asked for"
         raise LumiError("usage error", message, hint="add --show memory, or leave it out")
     subject = _of_plan(options.file, stages) if is_plan else _of_model(options, output, stages)
-    found = _memory(subject.plan, shared.dims(options.dims)) if subject.plan else None
+    wanted = {_MEMORY} | ({"kernels"} if options.html else set())
+    found = None
+    if subject.plan is not None and not wanted.isdisjoint(stages):
+        found = _memory(subject.plan, shared.dims(options.dims))
     if options.html is not None:
         return _page(options, output, subject, stages, found)
     shown: dict[str, str] = {}

@@ -75,9 +75,12 @@ class Modelling:
 
     def run(self) -> None:
         """Fill `optima`, best first."""
-        starts = self._starts()
+        starts, room = self._starts(), self.planner.room
         if not starts:
-            self.planner.room = self.settings.memory
+            room.waive()
+            starts = self._starts()
+        if not starts and self.settings.mode is not Mode.NONE:
+            room.lends = True
             starts = self._starts()
         if not starts or self.settings.mode is Mode.NONE:
             self.optima = starts[:1]
@@ -99,9 +102,24 @@ class Modelling:
         rest = min(self.settings.evaluations - budget, self.settings.evaluations - self.planner.evaluations)
         best = evolve(self.planner, [plan for plan, _ in self.optima], rng, rest)
         self._keep([(best, self.optima[0][1]), *self.optima])
+        if room.lends and not self._paid_back():
+            return
         near = [o for o in self.optima[:FINALISTS] if o[0].seconds <= self.optima[0][0].seconds * CLOSE]
         self._keep([(self._tuned(plan), seed) for plan, seed in near])
         self._gain(self.optima[0][0], "tune")
+
+    def _paid_back(self) -> bool:
+        """Leave only optima that fit the room that no longer lends; whether there are any."""
+        self.planner.room.lends, plans = False, self.optima
+        self.optima, self.curve = [], []
+        for plan, seed in plans:
+            try:
+                self.optima.append((self.planner.assemble(plan.draft), seed))
+            except InfeasibleError:
+                continue
+        if self.optima:
+            self._gain(self.optima[0][0], "climb")
+        return bool(self.optima)
 
     def _starts(self) -> list[tuple[Assembly, Seed]]:
         """The plans of all seeds, best first; of those that the model cannot tell apart, the first.

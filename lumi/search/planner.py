@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -24,6 +24,7 @@ from lumi.search.groups import Groups
 from lumi.search.launch import Assembly, Launch, Outs, Piece
 from lumi.search.layout import Layout
 from lumi.search.order import MemoryOrder
+from lumi.search.room import Room
 from lumi.search.settings import Settings
 from lumi.search.space import Genome, Space
 
@@ -74,14 +75,12 @@ class Planner:
         self.aliases = Aliases(space.region, self.dag)
         self.refusals: Counter[str] = Counter()
         self.evaluations = 0
-        axes, largest = space.region.axes, settings.largest
+        axes = space.region.axes
         hint: Mapping[str, int] = {n: max(h[n] for h in settings.hints) for n in settings.hints[0]}
         self.sizes = {a.name: max(dim.value(a.extent, hint), 1) for a in axes}
-        self.most = {a.name: dim.value(a.extent, largest) for a in axes}
         self.empty = sum(a.bit for a in axes if may_be_empty(a.extent, settings.ranges))
         self.orders = MemoryOrder(space, self.dag, self.sizes)
-        self.room = min(settings.memory, settings.growth * self._largest_buffer(largest))
-        self._handed = self._handed_bytes(largest)
+        self.room = Room(space, self.dag, settings)
         self._layouts: dict[Outs, Layout] = {}
         self._wholes: dict[tuple[Outs, int], Coalesced | None] = {}
         self._members: dict[str, tuple[str, ...]] = {}
@@ -91,23 +90,6 @@ class Planner:
         self._launches: dict[frozenset[int], Launch | None] = {}
         self.joins: dict[tuple[int, int, bool], Piece | None] = {}
         self.reads = Memo(_reads)
-
-    def _largest_buffer(self, largest: Mapping[str, int]) -> int:
-        """Bytes of the largest buffer that the region reads or must write."""
-        region = self.space.region
-        touched = [*region.accesses.values(), *(s.access for s in region.stores)]
-        return max(dim.value(dim.product(a.shape), largest) * a.dtype.size for a in touched)
-
-    def _handed_bytes(self, largest: Mapping[str, int]) -> int:
-        """Bytes of what other regions left for this one."""
-        region = self.space.region
-        sizes = {
-            a.buffer: dim.value(dim.product(a.shape), largest) * a.dtype.size
-            for a in region.accesses.values()
-        }
-        made = {s.access.buffer for s in region.stores}
-        names = {f"B{n}": name for n, name in enumerate(region.buffers)}
-        return sum(z for b, z in sizes.items() if b not in made and names.get(b, "").startswith("%"))
 
     def draft(self, genome: Genome) -> Draft:
         """The values of a genome.  Raises `InfeasibleError`."""
@@ -132,28 +114,8 @@ class Planner:
         if self.price_together is not None:
             groups.gather()
         launches = groups.ordered()
-        self._check_together(draft, stored, launches)
-        return Assembly(draft, launches, sum(x.seconds for x in launches))
-
-    def _check_together(self, draft: Draft, stored: Collection[int], launches: Sequence[Launch]) -> None:
-        """Raise `InfeasibleError` where what is alive at once does not fit at the largest dims.
-
-        That is what kernels leave for each other, for other regions, and what other regions left.
-        """
-        sizes = {n: self._most_bytes(n, draft.bodies[n]) for n in stored}
-        room = self.settings.memory - self._handed
-        if sum(sizes.values()) <= room:
-            return
-        first, last = dict[int, int](), dict.fromkeys(self.space.outputs, len(launches))
-        for time, launch in enumerate(launches):
-            for number, value in (pair for outs in launch.outs for pair in outs):
-                first.setdefault(number, time)
-                for touched in (number, *self.dag.reads[value]):
-                    last[touched] = max(time, last.get(touched, time))
-        spans = {n: range(first[n], last[n] + 1) for n in sizes}
-        alive = (sum(z for n, z in sizes.items() if time in spans[n]) for time in range(len(launches)))
-        if max(alive) > room:
-            raise InfeasibleError("what is alive at once does not fit memory")
+        charge = self.room.charge(draft, stored, launches)
+        return Assembly(draft, launches, charge * sum(x.seconds for x in launches))
 
     def _live(self, draft: Draft) -> dict[int, frozenset[int]]:
         """The stored classes that the outputs need, producers first, with what each waits for."""
@@ -182,17 +144,8 @@ class Planner:
     def _check(self, number: int, value: int) -> None:
         if self.dag.free[value] & ~AXES:
             raise InfeasibleError("a running value would be stored")
-        if number not in self.space.outputs and not self.fits(number, value):
+        if number not in self.space.outputs and not self.room.fits(number, value):
             raise InfeasibleError("a temporary does not fit memory")
-
-    def fits(self, number: int, value: int) -> bool:
-        """Whether a class may be stored: it fits the room for a temporary at the largest dims."""
-        return self._most_bytes(number, value) <= self.room
-
-    def _most_bytes(self, number: int, value: int) -> int:
-        """Bytes of a class that is stored, at the largest dims."""
-        elements = math.prod(self.most[a] for a in self.space.names(self.dag.free[value]))
-        return elements * self.space.storage(number).size
 
     def is_worth(self, draft: Draft, number: int) -> bool:
         """Whether to try and store a class: not if it is a mere step of what is computed point by point.

@@ -257,4 +257,4 @@ def _may_store(planner: Planner, number: int, body: int) -> bool:
     space = planner.space
     if number in space.outputs or number not in space.terms or not space.is_storable(number):
         return False
-    return not planner.dag.free[body] & ~AXES and planner.fits(number, body)
+    return not planner.dag.free[body] & ~AXES and planner.room.fits(number, body)
