@@ -1,4 +1,19 @@
-"""States, params and outputs from call to call."""
+"""States, params and outputs from call to call.
+
+Faults that systems like this one have had, and where each is tested:
+
+| fault | test |
+|---|---|
+| a plan that overwrites what it reads is right once only | `test_runs_repeat_and_kept_outputs_stay` |
+| an output kept from one call changes with the next | `test_runs_repeat_and_kept_outputs_stay` |
+| NaN in the unused tail of a cache | `test_nan_in_the_unused_tail_of_a_cache_is_never_seen` |
+| NaN in a ring | `test_compiler_rings.test_what_a_ring_holds_of_no_position_is_never_seen` |
+| a cache that is shifted, replayed | `test_a_shifted_state_replays_ten_times` |
+| a ring that goes round, replayed | `test_compiler_rings.test_a_queue_goes_round_its_ring_ten_times` |
+| a write at a place outside of its state | `test_starts_outside_never_leave_the_state` |
+| a fork that sees what its parent writes | `test_states.test_whoever_writes_first_leaves_the_other_as_it_was` |
+| a tied weight that is held twice | `test_compiler_models.test_tied_embeddings_are_one_param` |
+"""
 
 from __future__ import annotations
 
