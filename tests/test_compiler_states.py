@@ -11,7 +11,7 @@ Faults that systems like this one have had, and where each is tested:
 | a cache that is shifted, replayed | `test_a_shifted_state_replays_ten_times` |
 | a ring that goes round, replayed | `test_compiler_rings.test_a_queue_goes_round_its_ring_ten_times` |
 | a write at a place outside of its state | `test_starts_outside_never_leave_the_state` |
-| a fork that sees what its parent writes | `test_states.test_whoever_writes_first_leaves_the_other_as_it_was` |
+| a fork that sees its parent write | `test_states.test_whoever_writes_first_leaves_the_other_as_it_was` |
 | a tied weight that is held twice | `test_compiler_models.test_tied_embeddings_are_one_param` |
 """
 
