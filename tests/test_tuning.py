@@ -127,6 +127,16 @@ def test_old_results_of_another_lumi_are_removed(path: Path, lumi: str, days: in
     assert len(Database(path).entries()) == (2 if stays else 1)
 
 
+def test_a_database_of_an_older_format_is_made_anew(path: Path) -> None:
+    first = compiled(path)
+    with sqlite3.connect(path) as rows:
+        rows.execute("ALTER TABLE results DROP COLUMN lumi")
+        rows.execute("PRAGMA user_version = 1")
+    again = compiled(path)
+    assert (again.recalled, again.troubles) == (set(), ())
+    assert compiled(path).recalled == set(first.found)
+
+
 # -- damage
 
 

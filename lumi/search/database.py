@@ -23,8 +23,8 @@ from lumi.field.region import Region
 from lumi.llir.json import decode, encode
 from lumi.search.kept import Kept, fingerprint
 
-FORMAT = 1
-"""Version of the schema; a database of another version is refused."""
+FORMAT = 2
+"""Version of the schema; what an older one holds is forgotten, a newer one is left alone."""
 
 PATIENCE = 20.0
 """Seconds to wait for another process that writes."""
@@ -33,7 +33,7 @@ OLD = 30 * 86400.0
 """Seconds after which the results of another Lumi are removed: no one will ask for them."""
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS results (
+CREATE TABLE results (
     key TEXT PRIMARY KEY,
     machine TEXT NOT NULL,
     region TEXT NOT NULL,
@@ -149,9 +149,10 @@ class Database:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level="IMMEDIATE")) as rows, rows:
             (version,) = rows.execute("PRAGMA user_version").fetchone()
-            if version not in (0, FORMAT):
+            if version > FORMAT:
                 raise sqlite3.DatabaseError(f"it has format {version}, this Lumi reads {FORMAT}")
-            if version == 0:
+            if version < FORMAT:
+                rows.execute("DROP TABLE IF EXISTS results")
                 rows.execute(_SCHEMA)
                 rows.execute(f"PRAGMA user_version = {FORMAT}")
             yield rows
