@@ -233,7 +233,7 @@ def main() -> None:
         times = "  ".join(f"{name} {s * 1e6:7.1f} us {floor / s:5.1%}" for name, s in seconds.items())
         print(f"{case.name:<36} {times}  {told['kernels']} {told['failures'][:1]}", flush=True)
         if options.json:
-            told = {"command": " ".join(sys.argv), "gpu": gpu.name, "driver": gpu.driver_version}
+            told = {"command": f"python {' '.join(sys.argv)}", "gpu": gpu.name, "driver": gpu.driver_version}
             told |= {"library": found.version, "copy": bandwidth, "rates": rates, "cases": results}
             options.json.write_text(json.dumps(told, indent=1) + "\n")
 
