@@ -228,6 +228,8 @@ def database(options: argparse.Namespace) -> Path | None:
     """The file of the tuning database; None where there is to be none."""
     from lumi import paths
 
+    if options.database == "":
+        raise LumiError("usage error", "--database names no file", hint="name one, or say none")
     chosen = options.database or os.environ.get("LUMI_DATABASE")
     if chosen == "none":
         return None

@@ -41,6 +41,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
         return _tune(options, output)
     database = Database(path)
     if options.what == "list":
+        _refuse(options.file)
         return _list(database, output)
     if options.file is None:
         raise LumiError("usage error", f"lumi tune {options.what} needs a FILE")
@@ -53,8 +54,7 @@ def execute(options: argparse.Namespace, output: Output) -> Outcome:
 
 
 def _tune(options: argparse.Namespace, output: Output) -> Outcome:
-    if options.file is not None:
-        raise LumiError("usage error", f"unknown argument {options.file}", hint="see lumi tune --help")
+    _refuse(options.file)
     work = compiling.compiled(Path(options.what), options, output, "kernels", Display(in_lines=True))
     rows = []
     for key, (variant, region) in work.distinct().items():
@@ -68,6 +68,13 @@ def _tune(options: argparse.Namespace, output: Output) -> Outcome:
         output.say(f"{seconds * 1e6:10.1f} us  {what:>10}  {region.scope or '(all)'} {variant.box}".rstrip())
     report: dict[str, Any] = {"regions": rows, **work.counts()}
     return Outcome(report, compiling.tell_cut_short(work, output))
+
+
+def _refuse(file: Path | None) -> None:
+    """Raise `LumiError` for a file where none is asked for."""
+    if file is not None:
+        hint = "--database FILE names the database; see lumi tune --help"
+        raise LumiError("usage error", f"unknown argument {file}", hint=hint)
 
 
 def _list(database: Database, output: Output) -> Outcome:

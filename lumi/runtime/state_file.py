@@ -47,7 +47,7 @@ def write_states(path: Path, plan: Plan, memories: Mapping[str, Memory], dims: M
         end += sizes[-1]
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part = path.parent / f".{path.name}.{os.getpid()}"
     try:
         try:
             with part.open("wb") as file:

@@ -164,14 +164,19 @@ class States:
             self._dims(signature)
         write_states(path, self._plan, self.memories, self._held)
 
-    def load(self, states: Mapping[str, Any] | Path) -> None:
+    def load(self, states: object) -> None:
         """Set every state to what `save` returned or `write` has written; a fault leaves all as they were."""
         if isinstance(states, Path):
             states = read_states(states, self._plan)
+        if not isinstance(states, Mapping):
+            what = f"states are given as {type(states).__name__}"
+            raise LumiError(
+                "input error", what, hint="a path is expected, or arrays by the name of the state"
+            )
         if set(states) != set(self._signatures):
             raise LumiError(
                 "input error",
-                f"the states given are {', '.join(sorted(states)) or 'none'}",
+                f"the states given are {', '.join(sorted(map(str, states))) or 'none'}",
                 hint=f"the model has {', '.join(self._signatures) or 'none'}",
             )
         arrays = {name: accept(s, states[name], "state") for name, s in self._signatures.items()}

@@ -139,6 +139,8 @@ class Database:
         """
         if not source.exists():
             raise LumiError("file error", f"there is no {source}")
+        if self.path.exists() and source.samefile(self.path):
+            raise LumiError("file error", f"{source} is the tuning database itself", hint="name another file")
         other = Database(source)
         with _told(source), other._open() as others, self._open() as rows:
             return _copy(others, rows)
@@ -197,4 +199,4 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         message = f"cannot use the tuning database {path}: {error}"
-        raise LumiError("file error", message, hint="remove the file if it is damaged") from None
+        raise LumiError("file error", message, hint="name another file, one that lumi tune made") from None

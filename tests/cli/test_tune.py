@@ -45,6 +45,7 @@ def test_results_are_listed_and_moved(lumi: Lumi, model: Path, database: Path, t
     assert lumi("tune", "import", file, "--database", other, "--json").json["results"] == count
     assert lumi("tune", "list", "--database", other).out == said.out
     assert "is there already" in lumi("tune", "export", file, "--database", database).err
+    assert "is the tuning database itself" in lumi("tune", "import", other, "--database", other).err
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,8 @@ def test_results_are_listed_and_moved(lumi: Lumi, model: Path, database: Path, t
         (("list", "--database", "none"), 2, "name a --database"),
         (("import", "nowhere.sqlite"), 1, "there is no nowhere.sqlite"),
         (("model.lumi", "more"), 2, "unknown argument more"),
+        (("list", "more.sqlite"), 2, "unknown argument more.sqlite"),
+        (("list", "--database", ""), 2, "--database names no file"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

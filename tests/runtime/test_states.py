@@ -273,3 +273,19 @@ def test_a_place_that_cannot_be_written_is_named(plan: Plan, tmp_path: Path) -> 
     with pytest.raises(LumiError, match=r"cannot write .*No such file"):
         session.save_states(tmp_path / "no" / "folder")
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("given", [None, b"states.safetensors", 3], ids=str)
+def test_what_is_neither_a_path_nor_states_is_refused(plan: Plan, given: object) -> None:
+    _, session = begun(plan)
+    with pytest.raises(LumiError, match=f"states are given as {type(given).__name__}"):
+        session.load_states(given)  # type: ignore[arg-type]
+
+
+def test_a_folder_is_no_file_of_states(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, session = begun(plan)
+    for path in (Path(), tmp_path):
+        with pytest.raises(LumiError, match="cannot write"):
+            session.save_states(path)
+    assert list(tmp_path.iterdir()) == []
